@@ -1,0 +1,41 @@
+# Every command of this project. Each sets up what it needs by itself; a second run does no set-up work again.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint bench sandbox-up sandbox-down clean
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export PYTHONDONTWRITEBYTECODE := 1
+DEV := ansible_collections.openfleet.clusters.extensions.dev
+
+help: ## Show this list
+	@echo "openfleet.clusters: from a tenant's order to a running, watched, recoverable cluster"
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Make the virtual environment (every other command does this first)
+	@[ -n "$(PYTHON)" ] || { echo "✘ Python 3.11 or newer is needed and was not found: install it, or name it with make PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -m extensions.dev.setup
+
+demo: setup ## Show the main job on a hub of this machine, from nothing to a running cluster and back
+	@python -m $(DEV).demo
+
+test: setup ## Run every test
+	@openfleet-sandbox build
+	@python -m pytest
+
+lint: setup ## Run every gate: Ansible, Python, YAML, rulebooks, documentation, Go
+	@python -m $(DEV).lint
+
+bench: setup ## Measure, side by side in one run, and print a table
+	@python -m $(DEV).bench
+
+sandbox-up: setup ## Start the sandbox hub and leave it running
+	@openfleet-sandbox up
+
+sandbox-down: setup ## Stop the sandbox: no process, no port is left
+	@openfleet-sandbox down
+
+clean: ## Stop the sandbox and remove all that was made here (compiled programs stay in the user's cache)
+	@if [ -x .venv/bin/openfleet-sandbox ]; then .venv/bin/openfleet-sandbox down; fi
+	@rm -rf .venv .venv.lock .sandbox .mypy_cache .ruff_cache .pytest_cache .ansible

@@ -1,0 +1,1 @@
+"""Tools for working on this collection: its environment, its gates, its demo and its benchmark."""
