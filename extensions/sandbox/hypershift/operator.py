@@ -1,0 +1,242 @@
+"""The stand-in's control loop: one look at a HostedCluster and its NodePools does all that can be done now, and ends.
+
+Starting an API server takes seconds, so it goes on beside the loop and asks for another look when it is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime
+import logging
+import secrets
+from pathlib import Path
+
+from .. import gobuild
+from ..cluster import Cluster
+from ..processes import ProcessDied
+from .hub import HOSTED_CLUSTERS, NODE_POOLS, Hub, is_deleting, key_of, unreachable_kubeconfig
+from .nodes import HostedNodes, ready_count
+from .status import MODE, STATUS_ONLY, ControlPlane, Faults, Object, annotation, hosted_cluster_status, node_pool_status
+from .workqueue import Key, WorkQueue
+
+log = logging.getLogger("hypershift-standin")
+
+FINALIZER = "hypershift.openshift.io/finalizer"
+WORKERS = 8
+STARTS_AT_ONCE = 2
+CHECK_SECONDS = 1.0
+RESTART_SECONDS = 5.0
+
+
+class HostedControlPlane:
+    """The processes of one HostedCluster, started beside the loop; `changed` is called when they have come up."""
+
+    def __init__(self, key: Key, folder: Path, turns: asyncio.Semaphore) -> None:
+        self.cluster = Cluster(str(key), folder, gobuild.programs(gobuild.KUBERNETES))
+        self.nodes: HostedNodes | None = None
+        self._turns = turns
+        self._starting: asyncio.Task[None] | None = None
+
+    @property
+    def up(self) -> bool:
+        return self.nodes is not None and self.cluster.running
+
+    def start(self, queue: WorkQueue, key: Key) -> None:
+        if self._starting is None or self._starting.done():
+            self._starting = asyncio.create_task(self._start(queue, key))
+
+    async def _start(self, queue: WorkQueue, key: Key) -> None:
+        async with self._turns:
+            await self._disconnect()
+            try:
+                await self.cluster.start()
+                self.nodes = await HostedNodes.connect(self.cluster.kubeconfig)
+            except ProcessDied as death:
+                log.error("%s: %s", key, death)
+                queue.add_after(key, RESTART_SECONDS)
+                return
+        log.info("%s: control plane is up at %s", key, self.cluster.url)
+        queue.add(key)
+
+    async def stop(self) -> None:
+        if self._starting:
+            self._starting.cancel()
+            await asyncio.gather(self._starting, return_exceptions=True)
+        await self._disconnect()
+        await self.cluster.stop()
+
+    async def remove(self) -> None:
+        await self.stop()
+        await self.cluster.remove()
+
+    async def _disconnect(self) -> None:
+        if self.nodes:
+            await self.nodes.close()
+        self.nodes = None
+
+
+class Operator:
+    def __init__(self, hub: Hub, folder: Path, status_only: bool) -> None:
+        self._hub = hub
+        self._folder = folder
+        self._status_only = status_only
+        self._queue = WorkQueue(self._reconcile)
+        self._turns = asyncio.Semaphore(STARTS_AT_ONCE)
+        self._planes: dict[str, HostedControlPlane] = {}
+        self._secrets_written: dict[str, bytes] = {}
+
+    async def run(self) -> None:
+        """Work until cancelled; then end every process."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._hub.mirror(HOSTED_CLUSTERS, lambda item: self._queue.add(key_of(item))))
+                tasks.create_task(self._hub.mirror(NODE_POOLS, self._node_pool_changed))
+                for listed in self._hub.listed.values():
+                    await listed.wait()
+                (self._folder / "ready").touch()
+                tasks.create_task(self._notice_crashes())
+                for _worker in range(WORKERS):
+                    tasks.create_task(self._queue.work())
+        finally:
+            await asyncio.gather(*(plane.stop() for plane in self._planes.values()))
+
+    def _node_pool_changed(self, pool: Object) -> None:
+        self._queue.add(Key(pool["metadata"]["namespace"], pool["spec"]["clusterName"]))
+
+    async def _notice_crashes(self) -> None:
+        """What a kubelet would notice: a control plane that has died is looked at, and so started again."""
+        alive: set[str] = set()
+        while True:
+            await asyncio.sleep(CHECK_SECONDS)
+            now_alive = {uid for uid, plane in self._planes.items() if plane.up}
+            for cluster in self._hub.items[HOSTED_CLUSTERS].values():
+                if cluster["metadata"]["uid"] in alive - now_alive:
+                    self._queue.add(key_of(cluster))
+            alive = now_alive
+
+    async def _reconcile(self, key: Key) -> None:
+        cluster = self._hub.items[HOSTED_CLUSTERS].get(key)
+        pools = [
+            pool
+            for pool in self._hub.items[NODE_POOLS].values()
+            if pool["metadata"]["namespace"] == key.namespace and pool["spec"]["clusterName"] == key.name
+        ]
+        if cluster is None or is_deleting(cluster):
+            await self._tear_down(cluster, pools)
+            return
+        await self._claim(HOSTED_CLUSTERS, cluster, {})
+        # A write may have brought the object's next version.
+        cluster = self._hub.items[HOSTED_CLUSTERS].get(key, cluster)
+        seen = await self._control_plane(key, cluster)
+        if seen.available:
+            await self._write_secrets(cluster)
+        ready = await self._node_pools(cluster, [pool for pool in pools if not is_deleting(pool)], seen)
+        for pool in filter(is_deleting, pools):
+            await self._release(NODE_POOLS, pool)
+        status = hosted_cluster_status(cluster, seen, ready, _now())
+        await self._hub.write_status(HOSTED_CLUSTERS, cluster, status)
+
+    async def _claim(self, plural: str, item: Object, changes: Object) -> None:
+        """Hold an object by our finalizer, as HyperShift does before it makes anything for it."""
+        finalizers = item["metadata"].get("finalizers", [])
+        if FINALIZER not in finalizers:
+            await self._hub.patch_metadata(plural, item, {"finalizers": [*finalizers, FINALIZER], **changes})
+
+    async def _release(self, plural: str, item: Object) -> None:
+        finalizers = item["metadata"].get("finalizers", [])
+        if FINALIZER in finalizers:
+            await self._hub.patch_metadata(plural, item, {"finalizers": [name for name in finalizers if name != FINALIZER]})
+
+    async def _tear_down(self, cluster: Object | None, pools: list[Object]) -> None:
+        """NodePools go first, then the control plane, then the finalizer. A NodePool without a cluster only waits."""
+        for pool in pools:
+            if is_deleting(pool):
+                await self._release(NODE_POOLS, pool)
+            elif cluster:
+                await self._hub.delete(NODE_POOLS, pool)
+        if cluster is None or pools:
+            return
+        uid = cluster["metadata"]["uid"]
+        if plane := self._planes.pop(uid, None):
+            await plane.remove()
+            log.info("%s: control plane is gone", key_of(cluster))
+        self._secrets_written.pop(uid, None)
+        await self._release(HOSTED_CLUSTERS, cluster)
+
+    async def _control_plane(self, key: Key, cluster: Object) -> ControlPlane:
+        faults = Faults.of(cluster)
+        if problem := await self._problem(key, cluster, faults):
+            return ControlPlane(problem=problem)
+        if faults.never_available:
+            return ControlPlane()
+        if (wait := faults.slow - _age(cluster)) > 0:
+            self._queue.add_after(key, wait)
+            return ControlPlane()
+        if self._only_status(cluster):
+            return ControlPlane(available=True, host="127.0.0.1", port=9)
+        uid = cluster["metadata"]["uid"]
+        plane = self._planes.get(uid)
+        if plane is None:
+            plane = self._planes[uid] = HostedControlPlane(key, self._folder / f"{key.name[:40]}-{uid[:8]}", self._turns)
+        if not plane.up:
+            plane.start(self._queue, key)
+            return ControlPlane()
+        return ControlPlane(available=True, host="127.0.0.1", port=plane.cluster.port)
+
+    async def _problem(self, key: Key, cluster: Object, faults: Faults) -> tuple[str, str] | None:
+        if faults.unknown:
+            return "InvalidConfiguration", f"The stand-in knows no fault {', '.join(faults.unknown)}"
+        secret = cluster["spec"]["pullSecret"]["name"]
+        if cluster["metadata"]["uid"] not in self._secrets_written and not await self._hub.has_secret(key.namespace, secret):
+            self._queue.add_after(key, CHECK_SECONDS)
+            return "SecretNotFound", f"pull secret {secret} not found"
+        return None
+
+    def _only_status(self, cluster: Object) -> bool:
+        return self._status_only or annotation(cluster, MODE) == STATUS_ONLY
+
+    async def _write_secrets(self, cluster: Object) -> None:
+        uid, name = cluster["metadata"]["uid"], cluster["metadata"]["name"]
+        plane = self._planes.get(uid)
+        kubeconfig = plane.cluster.kubeconfig.read_bytes() if plane else unreachable_kubeconfig(name)
+        if self._secrets_written.get(uid) == kubeconfig:
+            return
+        await self._hub.apply_secret(cluster, f"{name}-admin-kubeconfig", {"kubeconfig": kubeconfig})
+        if "kubeadminPassword" not in cluster.get("status", {}):
+            await self._hub.apply_secret(cluster, f"{name}-kubeadmin-password", {"password": secrets.token_urlsafe(18).encode()})
+        self._secrets_written[uid] = kubeconfig
+
+    async def _node_pools(self, cluster: Object, pools: list[Object], seen: ControlPlane) -> int:
+        """Bring the NodePools' nodes and status up to date; returns how many nodes are Ready in all."""
+        owner = {
+            "apiVersion": cluster["apiVersion"],
+            "kind": cluster["kind"],
+            "name": cluster["metadata"]["name"],
+            "uid": cluster["metadata"]["uid"],
+        }
+        for pool in pools:
+            references = pool["metadata"].get("ownerReferences", [])
+            await self._claim(NODE_POOLS, pool, {"ownerReferences": [*references, owner]})
+        pools = [self._hub.items[NODE_POOLS].get(key_of(pool), pool) for pool in pools]
+        counts = await self._ready_nodes(cluster, pools, seen)
+        for pool in pools:
+            await self._hub.write_status(NODE_POOLS, pool, node_pool_status(pool, counts[pool["metadata"]["name"]], seen, _now()))
+        return sum(counts.values())
+
+    async def _ready_nodes(self, cluster: Object, pools: list[Object], seen: ControlPlane) -> dict[str, int]:
+        if not seen.available:
+            return {pool["metadata"]["name"]: 0 for pool in pools}
+        plane = self._planes.get(cluster["metadata"]["uid"])
+        if plane and plane.nodes:
+            return await plane.nodes.settle(pools)
+        return {pool["metadata"]["name"]: ready_count(pool) for pool in pools}
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _age(item: Object) -> float:
+    created = datetime.datetime.fromisoformat(item["metadata"]["creationTimestamp"])
+    return (datetime.datetime.now(datetime.UTC) - created).total_seconds()

@@ -1,0 +1,72 @@
+"""A queue of keys to look at: each key once, never by two workers at a time, and again later after a failure."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+log = logging.getLogger("hypershift-standin")
+
+FIRST_RETRY_SECONDS = 0.1
+LAST_RETRY_SECONDS = 10.0
+
+
+class Key(NamedTuple):
+    """The name of a HostedCluster; everything else is read when its turn comes."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class WorkQueue:
+    def __init__(self, handle: Callable[[Key], Awaitable[None]]) -> None:
+        self._handle = handle
+        self._ready: asyncio.Queue[Key] = asyncio.Queue()
+        self._queued: set[Key] = set()
+        self._active: set[Key] = set()
+        self._again: set[Key] = set()
+        self._failures: dict[Key, int] = {}
+
+    def add(self, key: Key) -> None:
+        if key in self._active:
+            self._again.add(key)
+        elif key not in self._queued:
+            self._queued.add(key)
+            self._ready.put_nowait(key)
+
+    def add_after(self, key: Key, seconds: float) -> None:
+        asyncio.get_running_loop().call_later(seconds, self.add, key)
+
+    async def work(self) -> None:
+        """Take keys for ever; run as many of these at once as keys may be handled at once."""
+        while True:
+            key = await self._ready.get()
+            self._queued.discard(key)
+            self._active.add(key)
+            try:
+                await self._handle(key)
+                self._failures.pop(key, None)
+            except Exception as error:
+                count = self._failures[key] = self._failures.get(key, 0) + 1
+                delay = min(FIRST_RETRY_SECONDS * 2**count, LAST_RETRY_SECONDS)
+                log.warning("%s: %s; again in %.1f s", key, sentence(error), delay)
+                self.add_after(key, delay)
+            finally:
+                self._active.discard(key)
+                if key in self._again:
+                    self._again.discard(key)
+                    self.add(key)
+
+
+def sentence(error: Exception) -> str:
+    """One line for the log; of an API server's answer the message only, without headers."""
+    try:
+        return str(json.loads(getattr(error, "body", ""))["message"])
+    except (ValueError, KeyError, TypeError):
+        return (str(error) or repr(error)).strip().partition("\n")[0]

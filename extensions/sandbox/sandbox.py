@@ -1,0 +1,251 @@
+"""The sandbox as its users see it: up, down, status, kubeconfig, logs. Used by the command line, the demo and the tests.
+
+It never starts Kubernetes itself: the supervisor does, in a process of its own, and the two speak through files in the state
+folder and signals. Whoever holds the lock of that folder is the supervisor.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import gobuild
+from .processes import read_json, tail
+from .screen import UserError
+from .supervisor import HUB, PACKAGE, Wanted
+
+UP_SECONDS = 600
+DOWN_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class ProcessStatus:
+    """One process of the sandbox, and the cluster or service it belongs to."""
+
+    owner: str
+    name: str
+    pid: int
+    running: bool
+    log: Path
+    address: str
+
+
+@dataclass(frozen=True)
+class StoreAccess:
+    """How to reach the sandbox's S3."""
+
+    endpoint: str
+    region: str
+    access_key: str
+    secret_key: str
+
+
+class Sandbox:
+    """The sandbox of one state folder."""
+
+    def __init__(self, state: Path) -> None:
+        self.state = state.absolute()
+        self._supervisor: subprocess.Popen[bytes] | None = None
+
+    def up(
+        self,
+        clusters: Sequence[str] = (),
+        s3: bool = False,
+        port: int = 0,
+        status_only: bool = False,
+        hypershift_crds: Path | None = None,
+        attached: bool = False,
+    ) -> None:
+        """Make the hub, the named further clusters and, if asked for, S3 run; what runs already stays as it is.
+
+        An attached sandbox ends with the calling process, however that ends.
+        """
+        if sys.platform != "linux":
+            raise UserError("The sandbox needs Linux, whose kernel ends its processes with their parent: use a Linux machine or VM.")
+        # Compiled here, where a person sees the progress; the supervisor then finds them in the cache.
+        gobuild.build(s3)
+        with self._only_one():
+            fresh = self.holder() is None
+            crds = str(hypershift_crds.absolute()) if hypershift_crds else ""
+            wanted = Wanted(port=port, status_only=status_only, hypershift_crds=crds) if fresh else Wanted.read(self.state)
+            wanted.clusters += [name for name in clusters if name not in wanted.clusters]
+            wanted.s3 = wanted.s3 or s3
+            if fresh:
+                self._start(wanted, attached)
+            else:
+                self._ask(wanted)
+
+    def down(self, clusters: Sequence[str] = ()) -> None:
+        """End the named clusters, or everything: then no process, no port and no file is left."""
+        with self._only_one():
+            if not clusters:
+                self._end()
+                return
+            wanted = Wanted.read(self.state)
+            if unknown := [name for name in clusters if name == HUB or name not in wanted.clusters]:
+                raise UserError(f"No further cluster is named {', '.join(unknown)}: `openfleet-sandbox status` shows those that are.")
+            wanted.clusters = [name for name in wanted.clusters if name not in clusters]
+            self._ask(wanted)
+
+    def holder(self) -> int | None:
+        """The process id of the supervisor, from the kernel, so that no stale file can lie about it."""
+        layout = "hhqqi"
+        try:
+            with open(self.state / "sandbox.lock", "rb+") as lock:
+                asked = struct.pack(layout, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+                kind, _whence, _start, _length, pid = struct.unpack(layout, fcntl.fcntl(lock, fcntl.F_GETLK, asked))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return None if kind == fcntl.F_UNLCK else int(pid)
+
+    def status(self) -> list[ProcessStatus]:
+        """Every process that was started and not stopped, hosted clusters' included."""
+        found = []
+        for pattern in ("clusters/*/cluster.json", "hypershift/standin.json", "hypershift/*/cluster.json", "s3/s3.json"):
+            for file in sorted(self.state.glob(pattern)):
+                owner = read_json(file)
+                for process in owner.get("processes", []):
+                    running = _works_in(process["pid"], self.state)
+                    found.append(ProcessStatus(owner["name"], process["name"], process["pid"], running, Path(process["log"]), owner.get("url", "")))
+        return found
+
+    def check(self) -> None:
+        """Raise a UserError that names what is not running, with the end of its log."""
+        if self.holder() is None:
+            raise UserError("The sandbox is not running: start it with `openfleet-sandbox up`.")
+        if crashed := [process for process in self.status() if not process.running]:
+            texts = [f"{process.name} of {process.owner} has ended; the end of its log {process.log}:\n{tail(process.log)}" for process in crashed]
+            raise UserError("\n".join([*texts, "Run `openfleet-sandbox up` to start it again."]))
+
+    def kubeconfig(self, cluster: str = HUB) -> Path:
+        path = self.state / "clusters" / cluster / "kubeconfig"
+        if self.holder() is None or not path.exists():
+            raise UserError(f"No cluster {cluster} is running in the sandbox {self.state}: start it with `openfleet-sandbox up`.")
+        return path
+
+    def s3(self) -> StoreAccess:
+        access = read_json(self.state / "s3" / "s3.json")
+        if self.holder() is None or not access:
+            raise UserError(f"No S3 is running in the sandbox {self.state}: start it with `openfleet-sandbox up --s3`.")
+        return StoreAccess(access["url"], access["region"], access["access_key"], access["secret_key"])
+
+    def logs(self) -> dict[str, Path]:
+        """The log of every process, by `<owner>/<process>`."""
+        logs = {f"{process.owner}/{process.name}": process.log for process in self.status()}
+        return {"sandbox/supervisor": self.state / "supervisor.log"} | logs if self.state.exists() else logs
+
+    @contextlib.contextmanager
+    def _only_one(self) -> Iterator[None]:
+        """One `up` or `down` at a time. The lock is on the folder above, so that no file is left of it."""
+        self.state.parent.mkdir(parents=True, exist_ok=True)
+        above = os.open(self.state.parent, os.O_RDONLY)
+        try:
+            fcntl.flock(above, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(above)
+
+    def _start(self, wanted: Wanted, attached: bool) -> None:
+        """Start the supervisor in a fresh folder; on failure nothing is left of either."""
+        self._clear()
+        self.state.mkdir(mode=0o700)
+        (self.state / "sandbox.lock").touch()
+        wanted.request = secrets.token_hex(8)
+        wanted.write(self.state)
+        try:
+            with open(self.state / "supervisor.log", "ab") as log:
+                self._supervisor = subprocess.Popen(
+                    [sys.executable, "-m", f"{PACKAGE}.supervisor", "--state", str(self.state), *(["--attached"] if attached else [])],
+                    stdin=subprocess.PIPE if attached else subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+            self._until_answered(wanted.request)
+        except BaseException:
+            self._end()
+            raise
+
+    def _ask(self, wanted: Wanted) -> None:
+        """Tell the supervisor what is wanted now, and wait until it has done it."""
+        holder = self.holder()
+        if holder is None:
+            raise UserError(f"The sandbox's supervisor has ended; the end of its log:\n{tail(self.state / 'supervisor.log')}")
+        wanted.request = secrets.token_hex(8)
+        wanted.write(self.state)
+        os.kill(holder, signal.SIGHUP)
+        self._until_answered(wanted.request)
+
+    def _until_answered(self, request: str) -> None:
+        def answer() -> dict[str, Any]:
+            return read_json(self.state / "sandbox.json")
+
+        def over() -> bool:
+            gone = self._supervisor.poll() is not None if self._supervisor else self.holder() is None
+            return gone or answer().get("answered") == request
+
+        if not _within(UP_SECONDS, over):
+            raise UserError(f"The sandbox is not ready after {UP_SECONDS} s; see its logs in {self.state}.")
+        if answer().get("answered") != request:
+            raise UserError(f"The sandbox's supervisor has ended; the end of its log:\n{tail(self.state / 'supervisor.log')}")
+        if error := answer().get("error"):
+            raise UserError(str(error))
+
+    def _end(self) -> None:
+        pids = [process.pid for process in self.status()]
+        # A supervisor of ours that is still starting does not hold the lock yet.
+        owner = self._supervisor.pid if self._supervisor else self.holder()
+        if owner is not None:
+            _signal(owner, signal.SIGTERM)
+            if not _within(DOWN_SECONDS, lambda: not self._alive(owner)):
+                _signal(owner, signal.SIGKILL)
+                _within(DOWN_SECONDS, lambda: not self._alive(owner))
+        # After a killed supervisor the kernel ends the rest; this only waits until it has.
+        if not _within(DOWN_SECONDS, lambda: not any(_works_in(pid, self.state) for pid in pids)):
+            raise UserError(f"Processes of the sandbox {self.state} do not end: {pids}; look at them with ps.")
+        self._supervisor = None
+        self._clear()
+
+    def _alive(self, owner: int) -> bool:
+        return self._supervisor.poll() is None if self._supervisor else self.holder() == owner
+
+    def _clear(self) -> None:
+        """Remove the state folder, if it is one: a folder with other things in it is never touched."""
+        if self.state.exists() and not self.state.is_dir():
+            raise UserError(f"{self.state} is not a folder: choose another with --state.")
+        if self.state.exists() and any(self.state.iterdir()) and not (self.state / "sandbox.lock").exists():
+            raise UserError(f"{self.state} holds files that are not a sandbox's: choose another folder with --state.")
+        shutil.rmtree(self.state, ignore_errors=True)
+
+
+def _within(seconds: float, condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _signal(pid: int, what: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, what)
+
+
+def _works_in(pid: int, state: Path) -> bool:
+    """Whether the process runs in the state folder; its number may have gone to another process meanwhile."""
+    with contextlib.suppress(OSError):
+        return Path(os.readlink(f"/proc/{pid}/cwd")).is_relative_to(state.resolve())
+    return False

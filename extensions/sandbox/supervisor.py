@@ -1,0 +1,167 @@
+"""The process that owns a sandbox: it starts what `wanted.json` asks for, watches it, and ends all of it with itself.
+
+It is told to look again by SIGHUP and to end by SIGTERM or SIGINT; with --attached also by the end of its standard input,
+which is the end of whoever started it. It restarts nothing by itself: a crash is recorded, and the next `up` mends it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import fcntl
+import logging
+import signal
+import sys
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+
+from . import gobuild
+from .cluster import Cluster
+from .crds import sandbox_crds
+from .processes import Process, read_json, run, write_json
+from .s3 import ObjectStore
+from .screen import UserError
+
+log = logging.getLogger("sandbox")
+
+HUB = "hub"
+STANDIN = "hypershift-standin"
+PACKAGE = __package__
+
+
+@dataclass
+class Wanted:
+    """What the sandbox shall be, as its users last asked for it; `request` tells one asking from the next."""
+
+    request: str = ""
+    clusters: list[str] = field(default_factory=lambda: [HUB])
+    s3: bool = False
+    port: int = 0
+    status_only: bool = False
+    hypershift_crds: str = ""
+
+    @classmethod
+    def read(cls, state: Path) -> Wanted:
+        known = {field.name for field in fields(cls)}
+        return cls(**{name: value for name, value in read_json(state / "wanted.json").items() if name in known})
+
+    def write(self, state: Path) -> None:
+        write_json(state / "wanted.json", asdict(self))
+
+
+class Supervisor:
+    """Brings the sandbox in `state` to what is wanted."""
+
+    def __init__(self, state: Path) -> None:
+        self._state = state
+        self._clusters: dict[str, Cluster] = {}
+        self._store: ObjectStore | None = None
+        self._standin: Process | None = None
+        self._look = asyncio.Event()
+        self._end = asyncio.Event()
+
+    async def run(self, attached: bool) -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGHUP, self._look.set)
+        for stop in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(stop, self._end.set)
+        if attached:
+            loop.add_reader(sys.stdin.fileno(), self._on_input)
+        ending = asyncio.create_task(self._end.wait())
+        working = asyncio.create_task(self._work())
+        await asyncio.wait({ending, working}, return_when=asyncio.FIRST_COMPLETED)
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+        await self._stop_all()
+        log.info("ended")
+
+    def _on_input(self) -> None:
+        if not sys.stdin.buffer.read1(1024):
+            asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+            self._end.set()
+
+    async def _work(self) -> None:
+        while True:
+            self._look.clear()
+            wanted = Wanted.read(self._state)
+            error = ""
+            try:
+                await self._reconcile(wanted)
+            except UserError as problem:
+                error = str(problem)
+                log.error("%s", error)
+            except Exception as problem:
+                error = f"The sandbox cannot start: {problem}"
+                log.exception("unexpected")
+            write_json(self._state / "sandbox.json", {"answered": wanted.request, "error": error})
+            if error and not self._clusters.get(HUB):
+                return
+            await self._look.wait()
+
+    async def _reconcile(self, wanted: Wanted) -> None:
+        for name in [name for name in self._clusters if name not in wanted.clusters]:
+            await self._clusters.pop(name).remove()
+        binaries = gobuild.programs(gobuild.KUBERNETES)
+        for name in wanted.clusters:
+            port = wanted.port if name == HUB else 0
+            cluster = self._clusters.get(name) or Cluster(name, self._state / "clusters" / name, binaries, port)
+            if not cluster.running:
+                log.info("starting cluster %s", name)
+                await cluster.start()
+                self._clusters[name] = cluster
+                if name == HUB:
+                    await self._install_crds(cluster, binaries["kubectl"], wanted.hypershift_crds)
+        if not (self._standin and self._standin.running):
+            await self._start_standin(self._clusters[HUB], wanted.status_only)
+        if wanted.s3 and not (self._store and self._store.running):
+            self._store = self._store or ObjectStore(self._state / "s3", gobuild.programs(gobuild.S3))
+            await self._store.start()
+
+    async def _install_crds(self, hub: Cluster, kubectl: Path, hypershift_crds: str) -> None:
+        definitions = sandbox_crds(Path(hypershift_crds) if hypershift_crds else None)
+        write_json(hub.folder / "crds.json", {"apiVersion": "v1", "kind": "List", "items": definitions})
+        for arguments in (
+            ["apply", "--server-side", "-f", "crds.json"],
+            ["wait", "--for=condition=Established", "--timeout=60s", "-f", "crds.json"],
+        ):
+            await run([kubectl, "--kubeconfig=kubeconfig", *arguments], hub.folder)
+
+    async def _start_standin(self, hub: Cluster, status_only: bool) -> None:
+        folder = self._state / "hypershift"
+        folder.mkdir(exist_ok=True, mode=0o700)
+        ready = folder / "ready"
+        ready.unlink(missing_ok=True)
+        command = [sys.executable, "-m", f"{PACKAGE}.hypershift", "--kubeconfig", str(hub.kubeconfig), "--folder", str(folder)]
+        self._standin = Process(STANDIN, [*command, *(["--status-only"] if status_only else [])], folder)
+        await self._standin.start()
+        while not ready.exists():
+            self._standin.check()
+            await asyncio.sleep(0.05)
+        write_json(folder / "standin.json", {"name": STANDIN, "processes": [self._standin.describe()]})
+
+    async def _stop_all(self) -> None:
+        if self._standin:
+            await self._standin.stop()
+        if self._store:
+            await self._store.stop()
+        await asyncio.gather(*(cluster.stop() for cluster in self._clusters.values()))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Own the sandbox of a state folder until told to end.")
+    parser.add_argument("--state", type=Path, required=True)
+    parser.add_argument("--attached", action="store_true")
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    with open(arguments.state / "sandbox.lock", "w") as lock:
+        try:
+            # A POSIX lock: the kernel tells anyone who holds it, and frees it however this process ends.
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return 0
+        asyncio.run(Supervisor(arguments.state).run(arguments.attached))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
