@@ -98,12 +98,13 @@ class Cluster:
         manager = Process("kube-controller-manager", self._controller_manager(), self.folder)
         self._processes = [etcd, api_server]
         await asyncio.gather(etcd.start(), api_server.start())
-        await self._until("/readyz")
+        await self.until_answered("/readyz")
         self._processes.append(manager)
         await manager.start()
-        await self._until("/api/v1/namespaces/default/serviceaccounts/default")
+        await self.until_answered("/api/v1/namespaces/default/serviceaccounts/default")
 
-    async def _until(self, path: str) -> None:
+    async def until_answered(self, path: str) -> None:
+        """Wait until the API server answers a GET of `path` with OK; raises ProcessDied when a process has ended instead."""
         deadline = asyncio.get_running_loop().time() + READY_SECONDS
         while not await asyncio.to_thread(self._answers, path):
             for process in self._processes:

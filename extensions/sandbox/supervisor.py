@@ -125,6 +125,9 @@ class Supervisor:
             ["wait", "--for=condition=Established", "--timeout=60s", "-f", "crds.json"],
         ):
             await run([kubectl, "--kubeconfig=kubeconfig", *arguments], hub.folder)
+        # Until their schemas are published, kubectl checks objects by itself, with other rules than the server's.
+        for definition in definitions:
+            await hub.until_answered(f"/openapi/v3/apis/{definition['spec']['group']}/{definition['spec']['versions'][0]['name']}")
 
     async def _start_standin(self, hub: Cluster, status_only: bool) -> None:
         folder = self._state / "hypershift"

@@ -8,34 +8,27 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import re
 import subprocess
-import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.crds import COLLECTION_CRDS, SANDBOX_CRDS, load_crd, sandbox_crds
+from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import UPSTREAM as UPSTREAM_CRDS
+from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import Access as Hub
 
-ROOT = Path(__file__).resolve().parents[2]
-UPSTREAM = Path(os.environ.get("OPENFLEET_UPSTREAM_CRDS") or ROOT.parent / "shared" / "crds") / "hypershift"
-NO_UPSTREAM = f"HyperShift's own CRDs are not in {UPSTREAM}; OPENFLEET_UPSTREAM_CRDS names the folder that holds `hypershift`."
+UPSTREAM = UPSTREAM_CRDS / "hypershift"
 ORDERS = COLLECTION_CRDS / "clusterorders.yaml"
 GROUPS = ("cloudkit.openshift.io", "osac.openshift.io")
 
 Object = dict[str, Any]
 Changes = Mapping[str, Any]
 REMOVED = object()
+CONFLICT = "(Conflict)"  # an operator of the hub wrote to the object at the same time; no verdict
 NOW = "2026-01-02T03:04:05Z"
-
-
-class Hub(Protocol):
-    """What these tests need of the fixtures `hub` and `upstream_hub`."""
-
-    def kubectl(self, *args: str, stdin: str | None = None, check: bool = True) -> subprocess.CompletedProcess[str]: ...
 
 
 @dataclass(frozen=True)
@@ -50,21 +43,28 @@ class Verdict:
         return self.stored is not None
 
 
-def judge(hub: Hub, objects: Mapping[str, Object], *command: str) -> dict[str, Verdict]:
-    """Give all `objects`, by the names of their cases, to one kubectl command that changes nothing."""
-    marked = []
-    for case, item in objects.items():
-        marked.append(edited(item, {"metadata.annotations": {"case": case}}))
+def judge(hub: Hub, item: Object, *command: str) -> Verdict:
+    """Give one object to a kubectl command, without changing anything."""
+    for _ in range(5):
+        done = hub.kubectl(*command, "--dry-run=server", "--output=json", "--filename=-", stdin=json.dumps(item), check=False)
+        if CONFLICT not in done.stderr:
+            break
+    return Verdict(None, done.stderr) if done.returncode else Verdict(json.loads(done.stdout))
+
+
+def judge_all(hub: Hub, items: Mapping[str, Object], *command: str) -> dict[str, Verdict]:
+    """The same for many objects, by the names of their cases, in one run of kubectl: a tenth of the time."""
+    marked = [edited(item, {"metadata.annotations": {"case": case}}) for case, item in items.items()]
     documents = "\n---\n".join(json.dumps(item) for item in marked)
     done = hub.kubectl(*command, "--dry-run=server", "--output=json", "--filename=-", stdin=documents, check=False)
-    stored = {item["metadata"]["annotations"]["case"]: item for item in json_documents(done.stdout)}
-    refused = [case for case in objects if case not in stored]
-    # kubectl tries each object and then lists the errors in the same order.
+    accepted = {item["metadata"]["annotations"]["case"]: Verdict(item) for item in json_documents(done.stdout)}
+    refused = [case for case in items if case not in accepted]
+    # kubectl tries every object, and lists the errors at the end in the order of the objects.
     errors = re.findall(r"^(?:Error|The )(?:.|\n(?!Error|The ))*", done.stderr, re.MULTILINE)
     assert len(errors) == len(refused), done.stderr
-    return {case: Verdict(item) for case, item in stored.items()} | {
-        case: Verdict(None, error) for case, error in zip(refused, errors, strict=True)
-    }
+    verdicts = {case: Verdict(None, error) for case, error in zip(refused, errors, strict=True)}
+    again = [case for case, verdict in verdicts.items() if CONFLICT in verdict.error]
+    return accepted | verdicts | {case: judge(hub, items[case], *command) for case in again}
 
 
 def json_documents(text: str) -> Iterator[Object]:
@@ -152,7 +152,7 @@ BAD_ORDERS: dict[str, tuple[Object, str]] = {
 @pytest.fixture(scope="module")
 def order_verdicts(hub: Hub, group: str) -> dict[str, Verdict]:
     specs = GOOD_ORDERS | {case: spec for case, (spec, _) in BAD_ORDERS.items()}
-    return judge(hub, {case: order(group, case, "default", spec) for case, spec in specs.items()}, "create")
+    return judge_all(hub, {case: order(group, case, "default", spec) for case, spec in specs.items()}, "create")
 
 
 @pytest.mark.parametrize("case", GOOD_ORDERS)
@@ -170,7 +170,7 @@ def test_bad_order_is_refused_and_the_field_named(order_verdicts: dict[str, Verd
 
 @pytest.mark.parametrize("name", ["a.b", "a" * 64])
 def test_order_with_a_name_that_fits_no_label_or_namespace_is_refused(hub: Hub, group: str, name: str) -> None:
-    verdict = judge(hub, {"name": order(group, name, "default", GOOD_ORDERS["template-only"])}, "create")["name"]
+    verdict = judge(hub, order(group, name, "default", GOOD_ORDERS["template-only"]), "create")
     assert "metadata.name" in verdict.error
 
 
@@ -224,7 +224,7 @@ def patch_status(hub: Hub, placed: Object, status: Object, *options: str, check:
 
 
 def read(hub: Hub, placed: Object) -> Object:
-    answer: Object = json.loads(hub.kubectl("get", *_address(placed), "--output=json").stdout)
+    answer: Object = hub.get(*_address(placed))
     return answer
 
 
@@ -286,7 +286,7 @@ def test_bad_status_is_refused_and_the_field_named(hub: Hub, placed: Object, sta
 
 
 def test_template_of_an_order_cannot_be_changed_but_all_else_can(hub: Hub, placed: Object) -> None:
-    verdicts = judge(
+    verdicts = judge_all(
         hub,
         {
             "template": edited(placed, {"spec.templateID": "another.template"}),
@@ -346,7 +346,7 @@ MINIMAL_HOSTED_CLUSTER: Object = {
     "metadata": {"name": "minimal"},
     "spec": {"release": {"image": IMAGE}, "pullSecret": {"name": "pull"}, "platform": {"type": "None"}, "services": SERVICES},
 }
-# What a template for bare metal sets, and more. It is paused, so that an operator that watches the hub leaves it alone.
+# What a template for bare metal sets, and more. There is no such pull secret, so nothing is started for it.
 AGENT_HOSTED_CLUSTER = edited(
     MINIMAL_HOSTED_CLUSTER,
     {
@@ -548,7 +548,7 @@ GOOD_NEW: dict[str, tuple[str, Changes]] = {
             }
         },
     ),
-    "hc: ingress by load balancer": (
+    "hc: ingress kept private": (
         "hc",
         {"spec.operatorConfiguration": {"ingressOperator": {"endpointPublishingStrategy": {"type": "Private", "private": {}}}}},
     ),
@@ -572,7 +572,6 @@ GOOD_NEW: dict[str, tuple[str, Changes]] = {
     "np: arm64 without platform": ("np", {"spec.arch": "arm64"}),
     "np: no spec": ("np", {"spec": REMOVED}),
     "np: no nodes": ("np", {"spec.replicas": 0}),
-    "np: fewer than no nodes": ("np", {"spec.replicas": -1}),
     "np: scale to zero on AWS": ("np", {"spec.platform": {"type": "AWS"}, "spec.autoScaling": {"min": 0, "max": 1}}),
     "np: replace on delete": ("np", {"spec.management.replace": {"strategy": "OnDelete"}}),
     "np: replace empty": ("np", {"spec.management.replace": {}}),
@@ -673,6 +672,7 @@ BAD_NEW: dict[str, tuple[str, Changes]] = {
     "np: scale to zero": ("np", {"spec.autoScaling": {"min": 0, "max": 1}}),
     "np: autoscaling upside down": ("np", {"spec.autoScaling": {"min": 3, "max": 1}}),
     "np: autoscaling without minimum": ("np", {"spec.autoScaling": {"max": 1}}),
+    "np: fewer than no nodes": ("np", {"spec.replicas": -1}),
     "np: replicas in words": ("np", {"spec.replicas": "three"}),
     "np: in place settings for replace": ("np", {"spec.management.inPlace": {"maxUnavailable": 1}}),
     "np: rolling update without strategy": ("np", {"spec.management.replace": {"rollingUpdate": {"maxSurge": 2}}}),
@@ -707,7 +707,7 @@ GOOD_UPDATE: dict[str, tuple[str, Changes]] = {
     "hc: agent namespace": ("hc-agent", {"spec.platform.agent.agentNamespace": "others"}),
     "hc: places and labels": ("hc-agent", {"spec.nodeSelector": {"zone": "b"}, "spec.tolerations": [], "spec.labels": {}}),
     "hc: identity providers": ("hc-agent", {"spec.configuration.oauth.identityProviders": []}),
-    "hc: spec removed": ("hc-kubevirt", {"spec": REMOVED}),
+    "hc: spec without IDs removed": ("hc-kubevirt", {"spec": REMOVED}),
     "np: replicas": ("np-agent", {"spec.replicas": 5}),
     "np: release": ("np-agent", {"spec.release.image": OTHER_IMAGE}),
     "np: autoscaling": ("np-agent", {"spec.replicas": REMOVED, "spec.autoScaling": {"min": 1, "max": 9}}),
@@ -723,7 +723,7 @@ BAD_UPDATE: dict[str, tuple[str, Changes]] = {
     "hc: host prefix": ("hc-agent", {"spec.networking.clusterNetwork": [{"cidr": "10.132.0.0/14", "hostPrefix": 24}]}),
     "hc: service network": ("hc-agent", {"spec.networking.serviceNetwork": [{"cidr": "172.30.0.0/16"}]}),
     "hc: machine network": ("hc-agent", {"spec.networking.machineNetwork": [{"cidr": "192.168.1.0/24"}]}),
-    "hc: networking removed": ("hc-kubevirt", {"spec.networking": {"clusterNetwork": [{"cidr": "10.0.0.0/14"}]}}),
+    "hc: default network": ("hc-kubevirt", {"spec.networking": {"clusterNetwork": [{"cidr": "10.0.0.0/14"}]}}),
     "hc: API port": ("hc-agent", {"spec.networking.apiServer.port": 443}),
     "hc: availability": ("hc-agent", {"spec.controllerAvailabilityPolicy": "HighlyAvailable"}),
     "hc: availability removed": ("hc-agent", {"spec.controllerAvailabilityPolicy": REMOVED}),
@@ -838,34 +838,35 @@ BAD_STATUS: dict[str, tuple[str, Changes]] = {
     "np: replicas in words": ("np-agent", {"status.replicas": "three"}),
 }
 
+SAMPLES = {"new": (GOOD_NEW, BAD_NEW), "update": (GOOD_UPDATE, BAD_UPDATE), "status": (GOOD_STATUS, BAD_STATUS)}
 EXPECTED = {
-    **{f"new {case}": True for case in GOOD_NEW},
-    **{f"new {case}": False for case in BAD_NEW},
-    **{f"update {case}": True for case in GOOD_UPDATE},
-    **{f"update {case}": False for case in BAD_UPDATE},
-    **{f"status {case}": True for case in GOOD_STATUS},
-    **{f"status {case}": False for case in BAD_STATUS},
+    f"{what} {case}": accepted
+    for what, (good, bad) in SAMPLES.items()
+    for accepted, cases in ((True, good), (False, bad))
+    for case in cases
 }
+assert len(EXPECTED) == sum(len(good) + len(bad) for good, bad in SAMPLES.values()), "two samples have the same name"
 
 
 def judge_samples(hub: Hub) -> dict[str, Verdict]:
     """Every sample on one hub. The objects to update are made for it and removed again."""
-    namespace = f"crds-{uuid.uuid4().hex[:8]}"
+    namespace = hub.new_namespace()
 
-    def samples(what: str, *groups: Mapping[str, tuple[str, Changes]]) -> dict[str, Object]:
+    def samples(what: str) -> dict[str, Object]:
         return {
             f"{what} {case}": edited(BASES[base], {**changes, "metadata.namespace": namespace})
-            for cases in groups
+            for cases in SAMPLES[what]
             for case, (base, changes) in cases.items()
         }
 
-    hub.kubectl("create", "namespace", namespace)
     try:
-        verdicts = judge(hub, samples("new", GOOD_NEW, BAD_NEW), "create")
+        verdicts = judge_all(hub, samples("new"), "create")
         bases = [edited(base, {"metadata.namespace": namespace}) for base in BASES.values()]
         hub.kubectl("create", "--filename=-", stdin="\n---\n".join(json.dumps(base) for base in bases))
-        verdicts |= judge(hub, samples("update", GOOD_UPDATE, BAD_UPDATE), "replace")
-        verdicts |= judge(hub, samples("status", GOOD_STATUS, BAD_STATUS), "replace", "--subresource=status")
+        verdicts |= judge_all(hub, samples("update"), "replace")
+        # One by one: a write of the status leaves the annotation alone that tells the cases apart.
+        for case, item in samples("status").items():
+            verdicts[case] = judge(hub, item, "replace", "--subresource=status")
     finally:
         hub.kubectl("delete", "namespace", namespace, "--wait=false")
     return verdicts
@@ -877,10 +878,8 @@ def sandbox_verdicts(hub: Hub) -> dict[str, Verdict]:
 
 
 @pytest.fixture(scope="module")
-def upstream_verdicts(request: pytest.FixtureRequest) -> dict[str, Verdict]:
-    if not UPSTREAM.is_dir():
-        pytest.skip(NO_UPSTREAM)
-    return judge_samples(request.getfixturevalue("upstream_hub"))
+def upstream_verdicts(upstream_hub: Hub) -> dict[str, Verdict]:
+    return judge_samples(upstream_hub)
 
 
 @pytest.mark.parametrize("case", EXPECTED)
@@ -891,15 +890,15 @@ def test_sandbox_judges_as_expected(sandbox_verdicts: dict[str, Verdict], case: 
 
 @pytest.mark.parametrize("case", EXPECTED)
 def test_hypershift_judges_and_stores_the_same(
-    sandbox_verdicts: dict[str, Verdict], upstream_verdicts: dict[str, Verdict], case: str
+    upstream_verdicts: dict[str, Verdict], sandbox_verdicts: dict[str, Verdict], case: str
 ) -> None:
     ours, upstream = sandbox_verdicts[case], upstream_verdicts[case]
     assert ours.accepted == upstream.accepted, ours.error or upstream.error
-    for part in ("spec", "status"):
-        assert (ours.stored or {}).get(part) == (upstream.stored or {}).get(part)
+    part = "status" if case.startswith("status ") else "spec"
+    assert (ours.stored or {}).get(part) == (upstream.stored or {}).get(part)
 
 
-@pytest.mark.skipif(not UPSTREAM.is_dir(), reason=NO_UPSTREAM)
+@pytest.mark.skipif(not UPSTREAM.is_dir(), reason=f"HyperShift's own CRDs are not at {UPSTREAM}")
 @pytest.mark.parametrize("file", ["hostedclusters.yaml", "nodepools.yaml"])
 class TestDeclarations:
     """What can be compared without a server, for every field and not only for those of the samples."""

@@ -92,11 +92,10 @@ def test_interrupted_setup_leaves_no_environment(checkout: Path) -> None:
             text=True,
             start_new_session=True,
         )
-        connection, _ = silent_registry.accept()
-        with connection:
+        with silent_registry.accept()[0]:
             assert (checkout / ".venv").exists()
             os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C does: pip is told too
-            _, errors = process.communicate(timeout=30)
+            errors = process.communicate(timeout=30)[1]
     assert process.returncode == 130
     assert errors.strip() == "✘ Interrupted."
     assert not (checkout / ".venv").exists()

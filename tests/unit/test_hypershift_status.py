@@ -1,0 +1,436 @@
+"""What the stand-in for HyperShift says of a HostedCluster and its NodePools, case by case; nothing runs here."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.nodes import ready_count
+from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.status import (
+    FAULT,
+    ControlPlane,
+    Faults,
+    Object,
+    conditions,
+    hosted_cluster_status,
+    node_pool_status,
+    release_version,
+    wanted_nodes,
+)
+
+OLD, NEW = "quay.io/openshift-release-dev/ocp-release:4.17.0-x86_64", "quay.io/openshift-release-dev/ocp-release:4.18.1-x86_64"
+EARLY, LATE, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z", "2026-01-01T00:10:00Z"
+STARTING = ControlPlane()
+UP = ControlPlane(available=True, host="127.0.0.1", port=6443)
+NO_PULL_SECRET = ControlPlane(problem=("SecretNotFound", "pull secret pull-secret not found"))
+
+
+def hosted_cluster(fault: str = "", image: str = OLD) -> Object:
+    return {
+        "metadata": {"name": "blue", "namespace": "clusters", "generation": 1, "annotations": {FAULT: fault} if fault else {}},
+        "spec": {"release": {"image": image}},
+    }
+
+
+def node_pool(replicas: int = 3, fault: str = "", image: str = OLD, **spec: Any) -> Object:
+    return {
+        "metadata": {"name": "blue-workers", "namespace": "clusters", "generation": 1, "annotations": {FAULT: fault} if fault else {}},
+        "spec": {"clusterName": "blue", "replicas": replicas, "release": {"image": image}, **spec},
+    }
+
+
+def looked_at(cluster: Object, seen: ControlPlane, nodes: int = 0, now: str = EARLY) -> Object:
+    """The HostedCluster with the status that one look at it gives."""
+    return cluster | {"status": hosted_cluster_status(cluster, seen, nodes, now)}
+
+
+def pool_looked_at(pool: Object, ready: int, seen: ControlPlane = UP, now: str = EARLY) -> Object:
+    return pool | {"status": node_pool_status(pool, ready, seen, now)}
+
+
+def changed(item: Object, **spec: Any) -> Object:
+    """The object after a user's edit of its spec: the API server counts its generation up."""
+    metadata = item["metadata"] | {"generation": item["metadata"]["generation"] + 1}
+    return item | {"metadata": metadata, "spec": item["spec"] | spec}
+
+
+def installed(fault: str = "") -> Object:
+    """A HostedCluster that is up, has nodes, and has been looked at until nothing changed any more."""
+    return looked_at(looked_at(hosted_cluster(fault), UP, 3, EARLY), UP, 3, EARLY)
+
+
+def condition(item: Object, kind: str) -> Object:
+    found: list[Object] = [entry for entry in item["status"]["conditions"] if entry["type"] == kind]
+    assert len(found) == 1, f"{kind} is there {len(found)} times"
+    return found[0]
+
+
+def holding(item: Object) -> dict[str, bool]:
+    return {entry["type"]: entry["status"] == "True" for entry in item["status"]["conditions"]}
+
+
+def releases(cluster: Object) -> list[tuple[str, str]]:
+    return [(entry["version"], entry["state"]) for entry in cluster["status"]["version"]["history"]]
+
+
+# HostedCluster
+
+
+@pytest.mark.parametrize(
+    ("fault", "looks", "expected"),
+    [
+        pytest.param(
+            "",
+            [(STARTING, 0)],
+            {"Available": False, "Degraded": False, "Progressing": True, "ValidConfiguration": True, "ClusterVersionSucceeding": False},
+            id="not available yet",
+        ),
+        pytest.param(
+            "",
+            [(UP, 0), (UP, 0)],
+            {
+                "Available": True,
+                "Degraded": False,
+                "Progressing": True,
+                "ClusterVersionAvailable": False,
+                "ClusterVersionSucceeding": False,
+            },
+            id="available without nodes",
+        ),
+        pytest.param(
+            "",
+            [(UP, 3), (UP, 3)],
+            {"Available": True, "Degraded": False, "Progressing": False, "ClusterVersionAvailable": True, "ClusterVersionSucceeding": True},
+            id="available with nodes",
+        ),
+        pytest.param(
+            "",
+            [(NO_PULL_SECRET, 0)],
+            {"Available": False, "ValidConfiguration": False, "ReconciliationSucceeded": False, "Degraded": False},
+            id="no pull secret",
+        ),
+        pytest.param("degraded", [(UP, 3), (UP, 3)], {"Available": True, "Degraded": True, "Progressing": False}, id="degraded"),
+        pytest.param("degraded", [(STARTING, 0)], {"Available": False, "Degraded": False}, id="degraded but not available"),
+        pytest.param("", [(UP, 3), (UP, 3), (STARTING, 3)], {"Available": False, "Progressing": False}, id="control plane lost"),
+    ],
+)
+def test_conditions_of_a_hosted_cluster(fault: str, looks: list[tuple[ControlPlane, int]], expected: dict[str, bool]) -> None:
+    cluster = hosted_cluster(fault)
+    for seen, nodes in looks:
+        cluster = looked_at(cluster, seen, nodes)
+    assert {kind: holds for kind, holds in holding(cluster).items() if kind in expected} == expected
+
+
+def test_cluster_that_is_not_available_yet_has_no_endpoint_to_use() -> None:
+    cluster = looked_at(hosted_cluster(), STARTING)
+    assert not {"controlPlaneEndpoint", "kubeconfig", "kubeadminPassword"} & cluster["status"].keys()
+    assert condition(cluster, "Available")["reason"] == "WaitingForAvailable"
+
+
+def test_available_cluster_says_where_it_is_and_which_secrets_open_it() -> None:
+    status = looked_at(hosted_cluster(), UP)["status"]
+    assert status["controlPlaneEndpoint"] == {"host": "127.0.0.1", "port": 6443}
+    assert status["kubeconfig"] == {"name": "blue-admin-kubeconfig"}
+    assert status["kubeadminPassword"] == {"name": "blue-kubeadmin-password"}
+
+
+def test_control_plane_that_moved_is_seen_at_its_new_port() -> None:
+    moved = ControlPlane(available=True, host="127.0.0.1", port=7443)
+    assert looked_at(installed(), moved, 3)["status"]["controlPlaneEndpoint"]["port"] == 7443
+
+
+def test_missing_pull_secret_is_the_reason_that_users_see() -> None:
+    cluster = looked_at(hosted_cluster(), NO_PULL_SECRET)
+    for kind in ("ValidConfiguration", "Available"):
+        assert (condition(cluster, kind)["reason"], condition(cluster, kind)["message"]) == NO_PULL_SECRET.problem
+
+
+def test_solved_problem_is_seen_no_more() -> None:
+    cluster = looked_at(looked_at(hosted_cluster(), NO_PULL_SECRET, 0, EARLY), UP, 0, LATE)
+    assert condition(cluster, "ValidConfiguration")["reason"] == "AsExpected"
+    assert "pull secret" not in str(cluster["status"])
+
+
+def test_version_stays_partial_without_nodes() -> None:
+    cluster = hosted_cluster()
+    for _look in range(3):
+        cluster = looked_at(cluster, UP, 0)
+    assert releases(cluster) == [("4.17.0", "Partial")]
+    assert cluster["status"]["version"]["history"][0]["completionTime"] is None
+
+
+def test_version_is_completed_once_there_are_nodes() -> None:
+    cluster = looked_at(looked_at(hosted_cluster(), UP, 0, EARLY), UP, 1, LATE)
+    assert releases(cluster) == [("4.17.0", "Completed")]
+    entry = cluster["status"]["version"]["history"][0]
+    assert (entry["startedTime"], entry["completionTime"]) == (EARLY, LATE)
+
+
+def test_version_is_not_completed_by_nodes_of_a_lost_control_plane() -> None:
+    assert releases(looked_at(looked_at(hosted_cluster(), STARTING), STARTING, 3)) == [("4.17.0", "Partial")]
+
+
+def test_new_release_is_partial_first_and_then_completed_before_the_old_one() -> None:
+    announced = looked_at(changed(installed(), release={"image": NEW}), UP, 3, LATE)
+    assert releases(announced) == [("4.18.1", "Partial"), ("4.17.0", "Completed")]
+    assert holding(announced)["Progressing"]
+    assert not holding(announced)["ClusterVersionSucceeding"]
+    assert announced["status"]["version"]["desired"] == {"image": NEW, "version": "4.18.1"}
+    done = looked_at(announced, UP, 3, LATER)
+    assert releases(done) == [("4.18.1", "Completed"), ("4.17.0", "Completed")]
+    assert not holding(done)["Progressing"]
+    assert [entry["completionTime"] for entry in done["status"]["version"]["history"]] == [LATER, EARLY]
+
+
+def test_cluster_stays_available_during_an_update() -> None:
+    announced = looked_at(changed(installed(), release={"image": NEW}), UP, 3, LATE)
+    assert condition(announced, "Available")["lastTransitionTime"] == EARLY
+
+
+def test_return_to_the_old_release_is_a_release_of_its_own() -> None:
+    cluster = installed()
+    for image in (NEW, OLD):
+        cluster = changed(cluster, release={"image": image})
+        cluster = looked_at(looked_at(cluster, UP, 3), UP, 3)
+    assert releases(cluster) == [("4.17.0", "Completed"), ("4.18.1", "Completed"), ("4.17.0", "Completed")]
+
+
+@pytest.mark.parametrize(
+    ("fault", "seen", "nodes"),
+    [
+        pytest.param("", STARTING, 0, id="not available yet"),
+        pytest.param("", NO_PULL_SECRET, 0, id="no pull secret"),
+        pytest.param("", UP, 0, id="no nodes"),
+        pytest.param("", UP, 3, id="installed"),
+        pytest.param("degraded", UP, 3, id="degraded"),
+    ],
+)
+def test_another_look_at_the_same_cluster_changes_nothing(fault: str, seen: ControlPlane, nodes: int) -> None:
+    # A release is seen as Partial at the first look, and at the second as what it is.
+    settled = looked_at(looked_at(hosted_cluster(fault), seen, nodes, EARLY), seen, nodes, EARLY)
+    assert looked_at(settled, seen, nodes, LATE)["status"] == settled["status"]
+
+
+def test_look_at_a_cluster_never_changes_its_input() -> None:
+    cluster = changed(installed(), release={"image": NEW})
+    for _look in range(2):
+        before = copy.deepcopy(cluster)
+        after = looked_at(cluster, UP, 3, LATE)
+        assert cluster == before
+        assert after["status"] != before["status"]
+        cluster = after
+
+
+def test_observed_generation_follows_the_cluster() -> None:
+    cluster = looked_at(changed(installed(), pausedUntil="true"), UP, 3, LATE)
+    assert {entry["observedGeneration"] for entry in cluster["status"]["conditions"]} == {2}
+    assert cluster["status"]["version"]["observedGeneration"] == 2
+
+
+# NodePool
+
+
+@pytest.mark.parametrize(
+    ("pool", "ready", "holds", "message"),
+    [
+        pytest.param(node_pool(3), 3, True, "3 of 3 nodes are ready", id="all there"),
+        pytest.param(node_pool(3), 0, False, "0 of 3 nodes are ready", id="none there yet"),
+        pytest.param(node_pool(3), 2, False, "2 of 3 nodes are ready", id="one missing"),
+        pytest.param(node_pool(0), 0, True, "0 of 0 nodes are ready", id="none wanted"),
+        pytest.param(node_pool(1), 2, True, "2 of 1 nodes are ready", id="more than wanted"),
+    ],
+)
+def test_pool_is_ready_when_it_has_the_nodes_it_asks_for(pool: Object, ready: int, holds: bool, message: str) -> None:
+    pool = pool_looked_at(pool, ready)
+    assert pool["status"]["replicas"] == ready
+    assert {kind: holding(pool)[kind] for kind in ("Ready", "AllNodesHealthy", "AllMachinesReady")} == dict.fromkeys(
+        ("Ready", "AllNodesHealthy", "AllMachinesReady"), holds
+    )
+    assert condition(pool, "Ready")["message"] == message
+
+
+@pytest.mark.parametrize(("ready", "reached"), [(0, False), (1, True)])
+def test_ignition_is_reached_by_the_first_node(ready: int, reached: bool) -> None:
+    assert holding(pool_looked_at(node_pool(3), ready))["ReachedIgnitionEndpoint"] is reached
+
+
+def test_scaled_pool_is_not_ready_until_the_new_nodes_are() -> None:
+    pool = changed(pool_looked_at(node_pool(2), 2, now=EARLY), replicas=4)
+    pool = pool_looked_at(pool, 2, now=LATE)
+    assert (holding(pool)["Ready"], condition(pool, "Ready")["lastTransitionTime"]) == (False, LATE)
+    pool = pool_looked_at(pool, 4, now=LATER)
+    assert (holding(pool)["Ready"], condition(pool, "Ready")["lastTransitionTime"]) == (True, LATER)
+    assert pool["status"]["replicas"] == 4
+    assert {entry["observedGeneration"] for entry in pool["status"]["conditions"]} == {2}
+
+
+@pytest.mark.parametrize(("fault", "replicas", "ready"), [("", 3, 3), ("lose-node", 3, 2), ("lose-node", 1, 0), ("lose-node", 0, 0)])
+def test_lost_node_is_missing_from_the_ready_ones(fault: str, replicas: int, ready: int) -> None:
+    assert ready_count(node_pool(replicas, fault)) == ready
+
+
+def test_pool_that_lost_a_node_is_not_healthy_and_recovers() -> None:
+    pool = node_pool(3, "lose-node")
+    pool = pool_looked_at(pool, ready_count(pool))
+    assert condition(pool, "AllNodesHealthy")["reason"] == "NodeConditionsFailed"
+    pool["metadata"]["annotations"] = {}
+    pool = pool_looked_at(pool, ready_count(pool))
+    assert condition(pool, "AllNodesHealthy")["reason"] == "AsExpected"
+
+
+@pytest.mark.parametrize(
+    ("spec", "count"),
+    [
+        ({"autoScaling": {"min": 2, "max": 5}}, 2),
+        ({"replicas": 4}, 4),
+        ({}, 0),
+    ],
+)
+def test_pool_wants_its_replicas_or_the_minimum_of_its_autoscaling(spec: Object, count: int) -> None:
+    assert wanted_nodes({"spec": spec}) == count
+
+
+def test_autoscaled_pool_is_ready_with_its_minimum() -> None:
+    pool = node_pool(0, autoScaling={"min": 2, "max": 5})
+    assert ready_count(pool) == 2
+    assert [holding(pool_looked_at(pool, ready))["Ready"] for ready in (1, 2)] == [False, True]
+    assert holding(pool_looked_at(pool, 2))["AutoscalingEnabled"]
+    assert not holding(pool_looked_at(node_pool(), 3))["AutoscalingEnabled"]
+
+
+def test_pool_has_no_version_before_the_control_plane_is_available() -> None:
+    waiting = pool_looked_at(node_pool(), 0, STARTING)
+    assert "version" not in waiting["status"]
+    assert not holding(waiting)["UpdatingVersion"]
+    assert pool_looked_at(waiting, 3)["status"]["version"] == "4.17.0"
+
+
+def test_update_of_a_pool_is_announced_and_then_done() -> None:
+    announced = pool_looked_at(changed(pool_looked_at(node_pool(), 3), release={"image": NEW}), 3, now=LATE)
+    assert announced["status"]["version"] == "4.17.0"
+    assert holding(announced)["UpdatingVersion"]
+    assert "4.18.1" in condition(announced, "UpdatingVersion")["message"]
+    done = pool_looked_at(announced, 3, now=LATER)
+    assert done["status"]["version"] == "4.18.1"
+    assert not holding(done)["UpdatingVersion"]
+    assert pool_looked_at(done, 3, now=EARLY)["status"] == done["status"]
+
+
+def test_update_that_is_taken_back_is_over() -> None:
+    announced = pool_looked_at(changed(pool_looked_at(node_pool(), 3), release={"image": NEW}), 3)
+    pool = pool_looked_at(changed(announced, release={"image": OLD}), 3)
+    assert (pool["status"]["version"], holding(pool)["UpdatingVersion"]) == ("4.17.0", False)
+
+
+@pytest.mark.xfail(
+    raises=AssertionError, reason="an announced update is taken for done though it cannot be done, and announced anew at each look"
+)
+def test_update_stays_announced_while_the_control_plane_is_away() -> None:
+    announced = pool_looked_at(changed(pool_looked_at(node_pool(), 3), release={"image": NEW}), 0, STARTING, LATE)
+    assert holding(announced)["UpdatingVersion"]
+    assert pool_looked_at(announced, 0, STARTING, LATER)["status"] == announced["status"]
+
+
+@pytest.mark.parametrize(
+    ("pool", "ready", "seen"),
+    [
+        pytest.param(node_pool(), 0, STARTING, id="control plane starting"),
+        pytest.param(node_pool(), 3, UP, id="ready"),
+        pytest.param(node_pool(), 2, UP, id="node lost"),
+        pytest.param(node_pool(0, autoScaling={"min": 2, "max": 5}), 2, UP, id="autoscaled"),
+    ],
+)
+def test_another_look_at_the_same_pool_changes_nothing(pool: Object, ready: int, seen: ControlPlane) -> None:
+    first = pool_looked_at(pool, ready, seen, EARLY)
+    assert pool_looked_at(first, ready, seen, LATE)["status"] == first["status"]
+
+
+def test_look_at_a_pool_never_changes_its_input() -> None:
+    pool = changed(pool_looked_at(node_pool(), 3), release={"image": NEW})
+    before = copy.deepcopy(pool)
+    assert pool_looked_at(pool, 1, now=LATE)["status"] != before["status"]
+    assert pool == before
+
+
+# Conditions, faults, releases
+
+
+def test_time_of_a_transition_moves_only_with_the_status() -> None:
+    first = conditions([], [("Available", False, "Waiting", "not yet"), ("Degraded", False, "AsExpected", "")], 1, EARLY)
+    second = conditions(first, [("Available", False, "StillWaiting", "soon"), ("Degraded", False, "AsExpected", "")], 2, LATE)
+    third = conditions(second, [("Available", True, "AsExpected", ""), ("Degraded", False, "AsExpected", "")], 2, LATER)
+    assert [entry["lastTransitionTime"] for entry in second] == [EARLY, EARLY]
+    assert (second[0]["reason"], second[0]["message"], second[0]["observedGeneration"]) == ("StillWaiting", "soon", 2)
+    assert [entry["lastTransitionTime"] for entry in third] == [LATER, EARLY]
+
+
+def test_condition_that_is_no_longer_given_is_dropped() -> None:
+    known = conditions([], [("Available", True, "AsExpected", ""), ("Old", True, "AsExpected", "")], 1, EARLY)
+    assert [entry["type"] for entry in conditions(known, [("Available", True, "AsExpected", "")], 1, LATE)] == ["Available"]
+
+
+def test_every_condition_has_what_the_api_requires() -> None:
+    for item in (
+        looked_at(hosted_cluster(), NO_PULL_SECRET),
+        installed("degraded"),
+        pool_looked_at(node_pool(), 0),
+        pool_looked_at(node_pool(), 3),
+    ):
+        for entry in item["status"]["conditions"]:
+            assert entry["reason"], entry
+            assert entry["status"] in ("True", "False"), entry
+            assert entry["lastTransitionTime"] == EARLY, entry
+        assert len(item["status"]["conditions"]) == len(holding(item))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", Faults()),
+        ("never-available", Faults(never_available=True)),
+        ("degraded", Faults(degraded=True)),
+        ("lose-node", Faults(lose_node=True)),
+        ("slow=5", Faults(slow=5.0)),
+        ("slow=0.5", Faults(slow=0.5)),
+        (" degraded , slow=2,lose-node,", Faults(degraded=True, lose_node=True, slow=2.0)),
+        ("degarded", Faults(unknown=("degarded",))),
+        ("degraded,on-fire,flood", Faults(degraded=True, unknown=("on-fire", "flood"))),
+        ("slow", Faults(unknown=("slow",))),
+        ("slow=", Faults(unknown=("slow=",))),
+        ("slow=.", Faults(unknown=("slow=.",))),
+        ("slow=soon", Faults(unknown=("slow=soon",))),
+        ("slow=-1", Faults(unknown=("slow=-1",))),
+        ("slow=1.2.3", Faults(unknown=("slow=1.2.3",))),
+        ("degraded=yes", Faults(unknown=("degraded=yes",))),
+        pytest.param(
+            "slow=²",
+            Faults(unknown=("slow=²",)),
+            marks=pytest.mark.xfail(raises=ValueError, reason="a digit to isdigit() is no number to float()"),
+        ),
+    ],
+)
+def test_faults_that_an_annotation_asks_for(text: str, expected: Faults) -> None:
+    assert Faults.of(hosted_cluster(text)) == expected
+
+
+def test_object_without_annotations_has_no_faults() -> None:
+    assert Faults.of({"metadata": {"name": "blue"}}) == Faults()
+
+
+@pytest.mark.parametrize(
+    ("image", "version"),
+    [
+        (OLD, "4.17.0"),
+        ("quay.io/openshift-release-dev/ocp-release:4.17.0-multi", "4.17.0"),
+        ("quay.io/openshift-release-dev/ocp-release:4.17.0-aarch64", "4.17.0"),
+        ("quay.io/openshift-release-dev/ocp-release:4.18.0-rc.1-x86_64", "4.18.0-rc.1"),
+        ("registry.example.test:5000/ocp-release:4.17.0", "4.17.0"),
+        ("registry.example.test:5000/ocp-release", "unknown"),
+        ("quay.io/ocp-release:4.17.0-x86_64@sha256:0123abcd", "4.17.0"),
+        ("quay.io/ocp-release@sha256:0123abcd", "unknown"),
+        ("ocp-release:4.17.0", "4.17.0"),
+    ],
+)
+def test_version_of_a_release_image(image: str, version: str) -> None:
+    assert release_version(image) == version
