@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import subprocess
-from pathlib import Path
 
-from ..sandbox.gobuild import go_command
+from ..sandbox.gobuild import GO_FLAGS, GO_SETTINGS, SOURCES, go_command
 from ..sandbox.screen import run_command
-
-MODULES = Path(__file__).resolve().parents[1] / "sandbox" / "go"
 
 
 def main() -> int:
     # The settings of the sandbox's build, so that what it compiled is taken from Go's cache.
-    command = [go_command(), "vet", "-trimpath", "-buildvcs=false", "./..."]
-    environment = os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
-    folders = sorted({file.parent for file in MODULES.glob("*/*.go")})
-    return max(subprocess.run(command, cwd=folder, env=environment, check=False).returncode for folder in folders)
+    command = [go_command(), "vet", *GO_FLAGS, "./..."]
+    folders = sorted({file.parent for file in SOURCES.glob("*/*.go")})
+    return max(subprocess.run(command, cwd=folder, env=os.environ | GO_SETTINGS, check=False).returncode for folder in folders)
 
 
 if __name__ == "__main__":

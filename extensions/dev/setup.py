@@ -147,6 +147,10 @@ def _link_this_collection() -> None:
 
 def _provide_java(shown: Stage) -> None:
     """ansible-rulebook takes Java from JAVA_HOME or PATH; where there is none, one in the environment's own bin is on PATH."""
+    if os.environ.get("JAVA_HOME") and not java_version():
+        raise UserError(
+            f"JAVA_HOME is set but has no Java {JAVA_MINIMUM} or newer, which ansible-rulebook would take from there: change or unset it."
+        )
     if version := java_version():
         shown.note(f"Java {version} of this machine")
         return

@@ -20,8 +20,12 @@ def main() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="openfleet-sandbox", description="A whole hub on one machine: real Kubernetes, stand-in HyperShift.")
-    parser.add_argument("--state", type=Path, default=Path(os.environ.get("OPENFLEET_SANDBOX", ".sandbox")), help="its folder (default: .sandbox)")
+    parser = argparse.ArgumentParser(
+        prog="openfleet-sandbox", description="A whole hub on one machine: real Kubernetes, stand-in HyperShift."
+    )
+    parser.add_argument(
+        "--state", type=Path, default=Path(os.environ.get("OPENFLEET_SANDBOX", ".sandbox")), help="its folder (default: .sandbox)"
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("up", help="start it, or start what is missing or has crashed")
     command.add_argument("--cluster", action="append", default=[], metavar="NAME", help="a further cluster beside the hub (repeatable)")

@@ -32,7 +32,9 @@ class Authority:
     def __init__(self, name: str) -> None:
         self._key = new_key()
         self._name = _name(name)
-        unsigned = _builder(self._name, self._name, self._key).add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        unsigned = _builder(self._name, self._name, self._key).add_extension(
+            x509.BasicConstraints(ca=True, path_length=None), critical=True
+        )
         self._certificate = unsigned.sign(self._key, hashes.SHA256())
         self.pem = self._certificate.public_bytes(serialization.Encoding.PEM)
 
@@ -45,7 +47,9 @@ class Authority:
         """Certificate and key that make their bearer the Kubernetes user `user`."""
         return self._issue(_name(user, group), ExtendedKeyUsageOID.CLIENT_AUTH)
 
-    def _issue(self, subject: x509.Name, usage: x509.ObjectIdentifier, names: x509.SubjectAlternativeName | None = None) -> tuple[bytes, bytes]:
+    def _issue(
+        self, subject: x509.Name, usage: x509.ObjectIdentifier, names: x509.SubjectAlternativeName | None = None
+    ) -> tuple[bytes, bytes]:
         key = new_key()
         unsigned = _builder(subject, self._name, key).add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         if names:

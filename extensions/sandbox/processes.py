@@ -32,7 +32,9 @@ class Process:
     When it ends without having been told to, the end of its log goes into the supervisor's.
     """
 
-    def __init__(self, name: str, command: Sequence[str | os.PathLike[str]], folder: Path, environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, name: str, command: Sequence[str | os.PathLike[str]], folder: Path, environment: dict[str, str] | None = None
+    ) -> None:
         self.name = name
         self.log = folder / f"{name}.log"
         self._command = command
@@ -42,17 +44,20 @@ class Process:
         self._watcher: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        with open(self.log, "ab") as log:
+        log_file = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
             self._process = await asyncio.create_subprocess_exec(
                 *die_with_me(self._command),
                 cwd=self._folder,
                 env=os.environ | self._environment,
                 stdin=asyncio.subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+                stdout=log_file,
+                stderr=log_file,
                 # Ctrl-C belongs to the supervisor, which ends its children in order.
                 start_new_session=True,
             )
+        finally:
+            os.close(log_file)
         self._watcher = asyncio.create_task(self._watch(self._process))
 
     async def _watch(self, process: asyncio.subprocess.Process) -> None:
@@ -74,7 +79,12 @@ class Process:
 
     def obituary(self) -> str:
         code = self._process.returncode if self._process else None
-        how = f"was killed by {signal.Signals(-code).name}" if code is not None and code < 0 else f"ended with exit code {code}"
+        if code is None:
+            how = "is running"
+        elif code < 0:
+            how = f"was killed by {signal.Signals(abs(code)).name}"
+        else:
+            how = f"ended with exit code {code}"
         return f"{self.name} {how}; the end of its log {self.log}:\n{tail(self.log)}"
 
     async def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
@@ -99,7 +109,11 @@ class Process:
 async def run(command: Sequence[str | os.PathLike[str]], folder: Path) -> None:
     """Run a short command in `folder`; when it fails, its output is in the error."""
     process = await asyncio.create_subprocess_exec(
-        *die_with_me(command), cwd=folder, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+        *die_with_me(command),
+        cwd=folder,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
     )
     output, _none = await process.communicate()
     if process.returncode:

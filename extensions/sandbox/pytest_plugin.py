@@ -5,18 +5,16 @@ Use it with `pytest_plugins = ["ansible_collections.openfleet.clusters.extension
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-import json
 import os
-import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from . import gobuild
+from .access import Access
 from .sandbox import Sandbox, StoreAccess
 
 COLLECTION = Path(__file__).resolve().parents[2]
@@ -24,37 +22,13 @@ UPSTREAM = Path(os.environ.get("OPENFLEET_UPSTREAM_CRDS", COLLECTION.parent / "s
 _numbers = itertools.count(1)
 
 
-@dataclass(frozen=True)
-class Access:
-    """One cluster of the sandbox, reached as a person would: with kubectl and a kubeconfig."""
-
-    kubeconfig: Path
-
-    def kubectl(self, *arguments: str, stdin: str | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:
-        command = [str(gobuild.programs(gobuild.KUBERNETES)["kubectl"]), f"--kubeconfig={self.kubeconfig}", *arguments]
-        result = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
-        if check and result.returncode:
-            pytest.fail(f"kubectl {' '.join(arguments)}\n{result.stdout}{result.stderr}")
-        return result
-
-    def get(self, *arguments: str) -> Any:
-        """The object or list that `kubectl get` answers, or None where there is none."""
-        result = self.kubectl("get", *arguments, "-o", "json", check=False)
-        if result.returncode and "NotFound" in result.stderr:
-            return None
-        assert result.returncode == 0, result.stderr
-        return json.loads(result.stdout)
-
-    def apply(self, *objects: dict[str, Any]) -> None:
-        self.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-
-    def wait(self, *arguments: str, timeout: str = "120s") -> None:
-        self.kubectl("wait", f"--timeout={timeout}", *arguments)
-
-    def new_namespace(self) -> str:
-        name = f"test-{os.getpid()}-{next(_numbers)}"
-        self.kubectl("create", "namespace", name)
-        return name
+@contextlib.contextmanager
+def fresh_namespace(cluster: Access) -> Iterator[str]:
+    """A namespace that no test had before; its removal goes on while the next test runs."""
+    name = f"test-{os.getpid()}-{next(_numbers)}"
+    cluster.kubectl("create", "namespace", name)
+    yield name
+    cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
 @pytest.fixture(scope="session")
@@ -102,6 +76,5 @@ def s3(sandbox: Sandbox) -> StoreAccess:
 @pytest.fixture
 def namespace(hub: Access) -> Iterator[str]:
     """A namespace of the hub for one test."""
-    name = hub.new_namespace()
-    yield name
-    hub.kubectl("delete", "namespace", name, "--wait=false")
+    with fresh_namespace(hub) as name:
+        yield name

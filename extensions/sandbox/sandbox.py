@@ -118,7 +118,9 @@ class Sandbox:
                 owner = read_json(file)
                 for process in owner.get("processes", []):
                     running = _works_in(process["pid"], self.state)
-                    found.append(ProcessStatus(owner["name"], process["name"], process["pid"], running, Path(process["log"]), owner.get("url", "")))
+                    found.append(
+                        ProcessStatus(owner["name"], process["name"], process["pid"], running, Path(process["log"]), owner.get("url", ""))
+                    )
         return found
 
     def check(self) -> None:
@@ -126,7 +128,10 @@ class Sandbox:
         if self.holder() is None:
             raise UserError("The sandbox is not running: start it with `openfleet-sandbox up`.")
         if crashed := [process for process in self.status() if not process.running]:
-            texts = [f"{process.name} of {process.owner} has ended; the end of its log {process.log}:\n{tail(process.log)}" for process in crashed]
+            texts = [
+                f"{process.name} of {process.owner} has ended; the end of its log {process.log}:\n{tail(process.log)}"
+                for process in crashed
+            ]
             raise UserError("\n".join([*texts, "Run `openfleet-sandbox up` to start it again."]))
 
     def kubeconfig(self, cluster: str = HUB) -> Path:
@@ -247,5 +252,5 @@ def _signal(pid: int, what: signal.Signals) -> None:
 def _works_in(pid: int, state: Path) -> bool:
     """Whether the process runs in the state folder; its number may have gone to another process meanwhile."""
     with contextlib.suppress(OSError):
-        return Path(os.readlink(f"/proc/{pid}/cwd")).is_relative_to(state.resolve())
+        return Path(f"/proc/{pid}/cwd").readlink().is_relative_to(state.resolve())
     return False

@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import fcntl
 import logging
+import os
 import signal
 import sys
 from dataclasses import asdict, dataclass, field, fields
@@ -76,7 +77,7 @@ class Supervisor:
         log.info("ended")
 
     def _on_input(self) -> None:
-        if not sys.stdin.buffer.read1(1024):
+        if not os.read(sys.stdin.fileno(), 1024):
             asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
             self._end.set()
 

@@ -32,7 +32,10 @@ def hosted_cluster(namespace: str, name: str = "demo", fault: str = "", status_o
             "release": {"image": RELEASE},
             "pullSecret": {"name": "pull-secret"},
             "networking": {"clusterNetwork": [{"cidr": "10.132.0.0/14"}], "serviceNetwork": [{"cidr": "172.31.0.0/16"}]},
-            "etcd": {"managementType": "Managed", "managed": {"storage": {"type": "PersistentVolume", "persistentVolume": {"size": "8Gi"}}}},
+            "etcd": {
+                "managementType": "Managed",
+                "managed": {"storage": {"type": "PersistentVolume", "persistentVolume": {"size": "8Gi"}}},
+            },
             "platform": {"type": "None"},
             "services": [{"service": name, "servicePublishingStrategy": {"type": kind}} for name, kind in services.items()],
         },

@@ -6,12 +6,13 @@ import base64
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import Access
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 
 from .samples import FAULT, NEXT_RELEASE, RELEASE, hosted_cluster, node_pool, pull_secret
@@ -21,20 +22,10 @@ FINALIZER = "hypershift.openshift.io/finalizer"
 
 @pytest.fixture(params=["hub", "upstream_hub"])
 def place(request: pytest.FixtureRequest) -> Iterator[tuple[Access, str]]:
-    """A hub of either kind, and a fresh namespace on it that is gone before the next test."""
+    """A hub of either kind, and a fresh namespace on it."""
     access: Access = request.getfixturevalue(request.param)
-    name = access.new_namespace()
-    yield access, name
-    access.kubectl("delete", "namespace", name)
-
-
-def until(condition: Callable[[], Any], what: str, seconds: float = 120) -> Any:
-    """Poll until the condition gives something, and return that."""
-    deadline = time.monotonic() + seconds
-    while not (result := condition()):
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(0.2)
-    return result
+    with fresh_namespace(access) as name:
+        yield access, name
 
 
 def condition(hub: Access, kind: str, name: str, namespace: str, wanted: str) -> dict[str, Any] | None:
@@ -117,7 +108,10 @@ def test_an_object_stays_while_another_finalizer_holds_it(place: tuple[Access, s
     hub.apply(pull_secret(namespace), cluster, node_pool(namespace))
     hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=Available")
     hub.kubectl("delete", "hostedcluster/demo", "-n", namespace, "--wait=false")
-    until(lambda: hub.get("hostedcluster", "demo", "-n", namespace)["metadata"]["finalizers"] == ["example.com/other"], "only the other is left")
+    until(
+        lambda: hub.get("hostedcluster", "demo", "-n", namespace)["metadata"]["finalizers"] == ["example.com/other"],
+        "only the other is left",
+    )
     assert hub.get("nodepools", "-n", namespace)["items"] == []
     hub.kubectl("patch", "hostedcluster/demo", "-n", namespace, "--type=json", "-p", '[{"op": "remove", "path": "/metadata/finalizers"}]')
     until(lambda: hub.get("hostedcluster", "demo", "-n", namespace) is None, "the cluster is gone")
@@ -132,12 +126,12 @@ def test_deletion_while_the_control_plane_is_starting(place: tuple[Access, str])
 
 
 def test_deleting_the_namespace_completes(place: tuple[Access, str]) -> None:
-    hub, _unused = place
-    namespace = hub.new_namespace()
+    hub, namespace = place
     hub.apply(pull_secret(namespace), hosted_cluster(namespace), node_pool(namespace))
     hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=Available")
     hub.kubectl("delete", "namespace", namespace, "--timeout=120s")
     assert hub.get("namespace", namespace) is None
+    hub.kubectl("create", "namespace", namespace)
 
 
 def test_fault_never_available(place: tuple[Access, str]) -> None:

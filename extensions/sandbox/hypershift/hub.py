@@ -51,7 +51,7 @@ class Hub:
                 await self._watch(plural, version, changed)
             except asyncio.CancelledError:
                 raise
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - whatever ends a watch, the next one must start
                 if getattr(error, "status", None) != GONE:
                     log.warning("watch of %s: %s; again in %.1f s", plural, sentence(error), RETRY_SECONDS)
                     await asyncio.sleep(RETRY_SECONDS)
@@ -99,7 +99,11 @@ class Hub:
         """Take over what a write has answered, so that the next look does not see the past."""
         key = key_of(item)
         known = self.items[plural].get(key)
-        if known and known["metadata"]["uid"] == item["metadata"]["uid"] and int(known["metadata"]["resourceVersion"]) < int(item["metadata"]["resourceVersion"]):
+        if (
+            known
+            and known["metadata"]["uid"] == item["metadata"]["uid"]
+            and int(known["metadata"]["resourceVersion"]) < int(item["metadata"]["resourceVersion"])
+        ):
             self.items[plural][key] = item
 
     async def delete(self, plural: str, item: Object) -> None:

@@ -19,7 +19,8 @@ class HostedNodes:
 
     def __init__(self, api: client.ApiClient) -> None:
         self._api = api
-        self._core = client.CoreV1Api(api)
+        # Its signatures ask for models where plain dicts are taken as well.
+        self._core: Any = client.CoreV1Api(api)
 
     @classmethod
     async def connect(cls, kubeconfig: Path) -> HostedNodes:
@@ -67,13 +68,20 @@ def _kubernetes_minor(pool: Object) -> int:
 
 
 def _labels(name: str, pool: Object) -> dict[str, str]:
-    own = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "node-role.kubernetes.io/worker": "", POOL_LABEL: pool["metadata"]["name"]}
+    own = {
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "node-role.kubernetes.io/worker": "",
+        POOL_LABEL: pool["metadata"]["name"],
+    }
     return {**pool["spec"].get("nodeLabels", {}), **own}
 
 
 def _status(name: str, ready: bool, version: str) -> Object:
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    reason, message = ("KubeletReady", "kubelet is posting ready status") if ready else ("NodeStatusUnknown", "Kubelet stopped posting node status.")
+    reason, message = (
+        ("KubeletReady", "kubelet is posting ready status") if ready else ("NodeStatusUnknown", "Kubelet stopped posting node status.")
+    )
     condition = {
         "type": "Ready",
         "status": "True" if ready else "Unknown",

@@ -6,7 +6,6 @@ Starting an API server takes seconds, so it goes on beside the loop and asks for
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import datetime
 import logging
 import secrets
@@ -30,11 +29,13 @@ RESTART_SECONDS = 5.0
 
 
 class HostedControlPlane:
-    """The processes of one HostedCluster, started beside the loop; `changed` is called when they have come up."""
+    """The processes of one HostedCluster, started beside the loop; the queue gets its key when they have come up."""
 
-    def __init__(self, key: Key, folder: Path, turns: asyncio.Semaphore) -> None:
+    def __init__(self, key: Key, folder: Path, queue: WorkQueue, turns: asyncio.Semaphore) -> None:
+        self.key = key
         self.cluster = Cluster(str(key), folder, gobuild.programs(gobuild.KUBERNETES))
         self.nodes: HostedNodes | None = None
+        self._queue = queue
         self._turns = turns
         self._starting: asyncio.Task[None] | None = None
 
@@ -42,22 +43,26 @@ class HostedControlPlane:
     def up(self) -> bool:
         return self.nodes is not None and self.cluster.running
 
-    def start(self, queue: WorkQueue, key: Key) -> None:
-        if self._starting is None or self._starting.done():
-            self._starting = asyncio.create_task(self._start(queue, key))
+    @property
+    def crashed(self) -> bool:
+        return self.nodes is not None and not self.cluster.running
 
-    async def _start(self, queue: WorkQueue, key: Key) -> None:
+    def start(self) -> None:
+        if self._starting is None or self._starting.done():
+            self._starting = asyncio.create_task(self._start())
+
+    async def _start(self) -> None:
         async with self._turns:
             await self._disconnect()
             try:
                 await self.cluster.start()
                 self.nodes = await HostedNodes.connect(self.cluster.kubeconfig)
             except ProcessDied as death:
-                log.error("%s: %s", key, death)
-                queue.add_after(key, RESTART_SECONDS)
+                log.error("%s: %s", self.key, death)
+                self._queue.add_after(self.key, RESTART_SECONDS)
                 return
-        log.info("%s: control plane is up at %s", key, self.cluster.url)
-        queue.add(key)
+        log.info("%s: control plane is up at %s", self.key, self.cluster.url)
+        self._queue.add(self.key)
 
     async def stop(self) -> None:
         if self._starting:
@@ -106,14 +111,11 @@ class Operator:
 
     async def _notice_crashes(self) -> None:
         """What a kubelet would notice: a control plane that has died is looked at, and so started again."""
-        alive: set[str] = set()
         while True:
             await asyncio.sleep(CHECK_SECONDS)
-            now_alive = {uid for uid, plane in self._planes.items() if plane.up}
-            for cluster in self._hub.items[HOSTED_CLUSTERS].values():
-                if cluster["metadata"]["uid"] in alive - now_alive:
-                    self._queue.add(key_of(cluster))
-            alive = now_alive
+            for plane in self._planes.values():
+                if plane.crashed:
+                    self._queue.add(plane.key)
 
     async def _reconcile(self, key: Key) -> None:
         cluster = self._hub.items[HOSTED_CLUSTERS].get(key)
@@ -178,9 +180,9 @@ class Operator:
         uid = cluster["metadata"]["uid"]
         plane = self._planes.get(uid)
         if plane is None:
-            plane = self._planes[uid] = HostedControlPlane(key, self._folder / f"{key.name[:40]}-{uid[:8]}", self._turns)
+            plane = self._planes[uid] = HostedControlPlane(key, self._folder / f"{key.name[:40]}-{uid[:8]}", self._queue, self._turns)
         if not plane.up:
-            plane.start(self._queue, key)
+            plane.start()
             return ControlPlane()
         return ControlPlane(available=True, host="127.0.0.1", port=plane.cluster.port)
 

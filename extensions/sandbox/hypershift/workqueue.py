@@ -52,7 +52,7 @@ class WorkQueue:
             try:
                 await self._handle(key)
                 self._failures.pop(key, None)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - one key's failure, of any kind, is not the others'
                 count = self._failures[key] = self._failures.get(key, 0) + 1
                 delay = min(FIRST_RETRY_SECONDS * 2**count, LAST_RETRY_SECONDS)
                 log.warning("%s: %s; again in %.1f s", key, sentence(error), delay)

@@ -1,0 +1,50 @@
+"""One cluster of the sandbox, reached as a person would: with the sandbox's own kubectl and a kubeconfig."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from . import gobuild
+from .screen import UserError
+
+POLL_SECONDS = 0.2
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Access:
+    kubeconfig: Path
+
+    def kubectl(self, *arguments: str, stdin: str | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:
+        command = [str(gobuild.programs(gobuild.KUBERNETES)["kubectl"]), f"--kubeconfig={self.kubeconfig}", *arguments]
+        result = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+        if check and result.returncode:
+            raise UserError(f"kubectl {' '.join(arguments)} failed: {result.stderr.strip() or result.stdout.strip()}")
+        return result
+
+    def get(self, *arguments: str) -> Any:
+        """The object or list that `kubectl get` answers, or None where there is none."""
+        result = self.kubectl("get", *arguments, "-o", "json", "--ignore-not-found")
+        return json.loads(result.stdout) if result.stdout else None
+
+    def apply(self, *objects: dict[str, Any]) -> None:
+        self.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+
+    def wait(self, *arguments: str, timeout: str = "120s") -> None:
+        self.kubectl("wait", f"--timeout={timeout}", *arguments)
+
+
+def until(condition: Callable[[], Result], what: str, seconds: float = 120) -> Result:
+    """Poll until the condition gives something, and return that."""
+    deadline = time.monotonic() + seconds
+    while not (result := condition()):
+        if time.monotonic() > deadline:
+            raise UserError(f"Not within {seconds} s: {what}.")
+        time.sleep(POLL_SECONDS)
+    return result
