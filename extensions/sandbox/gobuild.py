@@ -15,7 +15,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,10 +76,12 @@ def programs(program: Program) -> dict[str, Path]:
 
 
 def _of_this_machine(program: Program) -> dict[str, Path] | None:
-    """The set in KUBEBUILDER_ASSETS or on PATH. A partial set is not mixed with ours: their versions would not fit."""
-    search = os.pathsep.join([os.environ.get("KUBEBUILDER_ASSETS", ""), os.environ.get("PATH", "")])
-    found = {name: Path(path) for name in program.names if (path := shutil.which(name, path=search))}
-    return found if len(found) == len(program.names) else None
+    """The set in KUBEBUILDER_ASSETS or on PATH. A partial set is not mixed with another: their versions would not fit."""
+    for search in filter(None, (os.environ.get("KUBEBUILDER_ASSETS"), os.environ.get("PATH"))):
+        found = {name: Path(path) for name in program.names if (path := shutil.which(name, path=search))}
+        if len(found) == len(program.names):
+            return found
+    return None
 
 
 def _compiled(program: Program) -> dict[str, Path]:
@@ -99,7 +100,7 @@ def cache_folder() -> Path:
 def _source_hash(program: Program) -> str:
     digest = hashlib.sha256(f"{program.package} {program.names} {program.linker_flags} {platform.system()} {platform.machine()}".encode())
     for file in sorted(program.sources.glob("*")):
-        digest.update(file.read_bytes())
+        digest.update(file.name.encode() + file.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -127,18 +128,20 @@ def _compile(program: Program, folder: Path) -> None:
         listing = [go, "list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}", *flags, program.package]
         stale = _run_go(listing, program, shown, wanted, lambda line: line.startswith("go: downloading"))
     packages = sum(1 for line in stale if line and not line.startswith("go: "))
-    with (
-        stage(f"{program.title}: compile (the first time on this machine)") as shown,
-        tempfile.TemporaryDirectory(dir=folder.parent) as scratch,
-    ):
-        made = Path(scratch) / "bin"
-        made.mkdir()
-        binary = made / program.sources.name
-        build = [go, "build", "-v", *flags, "-o", str(binary), program.package]
-        _run_go(build, program, shown, packages, lambda line: not line.startswith("go: "))
-        for name in program.names:
-            (made / name).symlink_to(binary.name)
-        made.rename(folder)
+    made = folder.with_suffix(".partial")
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir()
+    binary = made / program.sources.name
+    try:
+        with stage(f"{program.title}: compile (the first time on this machine)") as shown:
+            build = [go, "build", "-v", *flags, "-o", str(binary), program.package]
+            _run_go(build, program, shown, packages, lambda line: not line.startswith("go: "))
+    except BaseException:
+        shutil.rmtree(made)
+        raise
+    for name in program.names:
+        (made / name).symlink_to(binary.name)
+    made.rename(folder)
 
 
 def _run_go(command: list[str], program: Program, shown: Stage, total: int, counts: Callable[[str], bool]) -> list[str]:
@@ -196,6 +199,6 @@ def go_command() -> str:
 
 
 def _go_version(go: str) -> tuple[int, ...]:
-    said = subprocess.run([go, "version"], capture_output=True, text=True, check=False).stdout
+    said = subprocess.run([go, "version"], env=os.environ | GO_SETTINGS, capture_output=True, text=True, check=False).stdout
     found = re.search(r"go(\d+)\.(\d+)", said)
     return (int(found[1]), int(found[2])) if found else (0, 0)

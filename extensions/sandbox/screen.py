@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 BAR_WIDTH = 24
+TITLE_WIDTH = 62
 QUIET_SECONDS = 30
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
@@ -49,8 +50,14 @@ class Stage:
         self._write(f"{mark} {self._text()}", final=True)
 
     def _text(self) -> str:
+        """Title, time and bar; on a narrow terminal it is the title that is cut."""
         title = f"{self.title}: {self.detail}" if self.detail else self.title
-        return f"{title:<62} {time.monotonic() - self._started:7.1f} s"
+        rest = f" {time.monotonic() - self._started:7.1f} s{'' if self._over.is_set() else self._bar()}"
+        if self._live:
+            width = min(TITLE_WIDTH, shutil.get_terminal_size().columns - len(rest) - 3)
+            title = title[: max(width, 0)] if not self._over.is_set() else title
+            return f"{title:<{max(width, 0)}}{rest}"
+        return f"{title:<{TITLE_WIDTH}}{rest}"
 
     def _bar(self) -> str:
         if not self._total:
@@ -64,10 +71,10 @@ class Stage:
         while not self._over.wait(0.2 if self._live else 1.0):
             turn += 1
             if self._live:
-                self._write(f"{SPINNER[turn % len(SPINNER)]} {self._text()}{self._bar()}")
+                self._write(f"{SPINNER[turn % len(SPINNER)]} {self._text()}")
             elif time.monotonic() - self._printed > QUIET_SECONDS:
                 self._printed = time.monotonic()
-                self._write(f"… {self._text()}{self._bar()}", final=True)
+                self._write(f"… {self._text()}", final=True)
 
     def _write(self, line: str, final: bool = False) -> None:
         if self._live:

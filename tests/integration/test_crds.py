@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access as Hub
 from ansible_collections.openfleet.clusters.extensions.sandbox.crds import COLLECTION_CRDS, SANDBOX_CRDS, load_crd, sandbox_crds
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import UPSTREAM as UPSTREAM_CRDS
-from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access as Hub
 
 UPSTREAM = UPSTREAM_CRDS / "hypershift"
 ORDERS = COLLECTION_CRDS / "clusterorders.yaml"

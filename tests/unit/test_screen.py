@@ -165,7 +165,6 @@ def test_line_never_wraps_on_a_narrow_terminal(columns: int) -> None:
     assert max(map(len, half_done_and_then_finished(columns).paints)) < columns
 
 
-@pytest.mark.xfail(raises=AssertionError, reason="the title is filled up to 62 columns, and the end of the line is cut off")
 def test_bar_is_shown_whole_on_a_terminal_of_usual_width() -> None:
     assert "50%" in half_done_and_then_finished(columns=80).paints[-2]
 

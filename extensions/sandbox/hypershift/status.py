@@ -35,7 +35,7 @@ class Faults:
         slow, unknown = 0.0, []
         for word in words:
             name, _equals, value = word.partition("=")
-            if name == "slow" and value.replace(".", "", 1).isdigit():
+            if name == "slow" and value.replace(".", "", 1).isdecimal():
                 slow = float(value)
             elif word not in ("never-available", "degraded", "lose-node"):
                 unknown.append(word)
@@ -57,8 +57,9 @@ def annotation(item: Object, name: str) -> str:
 
 
 def release_version(image: str) -> str:
-    """The version in an image's tag, as in `ocp-release:4.17.0-x86_64`; an image by digest has none to show."""
-    tag = image.rpartition("/")[2].partition("@")[0].partition(":")[2]
+    """The version in an image's tag, as in `ocp-release:4.17.0-x86_64`; of an image by digest, the beginning of that."""
+    name, _at, digest = image.rpartition("/")[2].partition("@")
+    tag = name.partition(":")[2] or digest[:19]
     for architecture in ("-x86_64", "-aarch64", "-multi", "-ppc64le", "-s390x"):
         tag = tag.removesuffix(architecture)
     return tag or "unknown"
@@ -130,7 +131,9 @@ def node_pool_status(pool: Object, ready: int, seen: ControlPlane, now: str) -> 
     wanted, release = wanted_nodes(pool), release_version(pool["spec"]["release"]["image"])
     known = status.get("version")
     announced = any(item["type"] == "UpdatingVersion" and item["status"] == "True" for item in status.get("conditions", []))
-    updating = bool(known) and known != release and not announced
+    updating = bool(known) and known != release and not (announced and seen.available)
+    unknown = Faults.of(pool).unknown
+    valid = ("InvalidConfiguration", f"The stand-in knows no fault {', '.join(unknown)}") if unknown else ("AsExpected", WELL)
     if seen.available and not updating:
         status["version"] = release
     status["replicas"] = ready
@@ -140,7 +143,7 @@ def node_pool_status(pool: Object, ready: int, seen: ControlPlane, now: str) -> 
     verdicts: list[Verdict] = [
         ("ReconciliationActive", True, "AsExpected", "Reconciliation active on resource"),
         ("ValidReleaseImage", True, "AsExpected", f"Using release image: {pool['spec']['release']['image']}"),
-        ("ValidMachineConfig", True, "AsExpected", WELL),
+        ("ValidMachineConfig", not unknown, *valid),
         ("UpdateManagementEnabled", True, "AsExpected", WELL),
         ("AutoscalingEnabled", "autoScaling" in pool["spec"], "AsExpected", WELL),
         ("ReachedIgnitionEndpoint", ready > 0, *reached),

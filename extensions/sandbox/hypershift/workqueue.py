@@ -32,6 +32,7 @@ class WorkQueue:
         self._active: set[Key] = set()
         self._again: set[Key] = set()
         self._failures: dict[Key, int] = {}
+        self._timers: dict[Key, asyncio.TimerHandle] = {}
 
     def add(self, key: Key) -> None:
         if key in self._active:
@@ -41,7 +42,13 @@ class WorkQueue:
             self._ready.put_nowait(key)
 
     def add_after(self, key: Key, seconds: float) -> None:
-        asyncio.get_running_loop().call_later(seconds, self.add, key)
+        """Add the key later; of several times that were asked for, the earliest counts."""
+        loop = asyncio.get_running_loop()
+        timer = self._timers.get(key)
+        if timer is None or timer.when() <= loop.time() or timer.when() > loop.time() + seconds:
+            if timer:
+                timer.cancel()
+            self._timers[key] = loop.call_later(seconds, self.add, key)
 
     async def work(self) -> None:
         """Take keys for ever; run as many of these at once as keys may be handled at once."""
@@ -53,8 +60,9 @@ class WorkQueue:
                 await self._handle(key)
                 self._failures.pop(key, None)
             except Exception as error:  # noqa: BLE001 - one key's failure, of any kind, is not the others'
-                count = self._failures[key] = self._failures.get(key, 0) + 1
-                delay = min(FIRST_RETRY_SECONDS * 2**count, LAST_RETRY_SECONDS)
+                count = self._failures.get(key, 0)
+                self._failures[key] = count + 1
+                delay = min(FIRST_RETRY_SECONDS * 2 ** min(count, 16), LAST_RETRY_SECONDS)
                 log.warning("%s: %s; again in %.1f s", key, sentence(error), delay)
                 self.add_after(key, delay)
             finally:
