@@ -161,8 +161,9 @@ def ratio(taken: list[float], reference: list[float]) -> str:
 
 def megabytes(sandbox: Sandbox, owner: str) -> int:
     pids = [process.pid for process in sandbox.status() if process.owner == owner]
-    resident = [int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1]) for pid in pids]  # type: ignore[index]
-    return sum(resident) // 1024
+    # Each process's share: the programs are one binary, whose pages would otherwise be counted several times.
+    shares = [re.findall(r"^Pss:\s+(\d+)", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.MULTILINE) for pid in pids]
+    return sum(int(share) for found in shares for share in found) // 1024
 
 
 def table(rows: list[Row]) -> None:

@@ -30,8 +30,13 @@ class Access:
 
     def get(self, *arguments: str) -> Any:
         """The object or list that `kubectl get` answers, or None where there is none."""
-        result = self.kubectl("get", *arguments, "-o", "json", "--ignore-not-found")
-        return json.loads(result.stdout) if result.stdout else None
+        # Not by --ignore-not-found, which answers an empty list with nothing as well.
+        result = self.kubectl("get", *arguments, "-o", "json", check=False)
+        if result.returncode and "(NotFound)" in result.stderr:
+            return None
+        if result.returncode:
+            raise UserError(f"kubectl get {' '.join(arguments)} failed: {result.stderr.strip()}")
+        return json.loads(result.stdout)
 
     def apply(self, *objects: dict[str, Any]) -> None:
         self.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))

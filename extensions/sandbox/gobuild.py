@@ -63,7 +63,8 @@ def build(s3: bool) -> None:
     """Compile what isn't there yet: Kubernetes and, if asked for, S3. An activated environment then has a fitting kubectl."""
     kubectl = programs(KUBERNETES)["kubectl"]
     link = Path(sys.prefix) / "bin" / "kubectl"
-    if sys.prefix != sys.base_prefix and link.resolve() != kubectl.resolve():
+    ours = link.is_symlink() and link.readlink().is_relative_to(cache_folder())
+    if sys.prefix != sys.base_prefix and (ours or not link.exists()) and not (ours and link.readlink() == kubectl):
         link.unlink(missing_ok=True)
         link.symlink_to(kubectl)
     if s3:

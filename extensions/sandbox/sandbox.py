@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -26,6 +27,7 @@ from .processes import read_json, tail
 from .screen import UserError
 from .supervisor import HUB, PACKAGE, Wanted
 
+CLUSTER_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 UP_SECONDS = 600
 DOWN_SECONDS = 30
 
@@ -74,12 +76,23 @@ class Sandbox:
         """
         if sys.platform != "linux":
             raise UserError("The sandbox needs Linux, whose kernel ends its processes with their parent: use a Linux machine or VM.")
+        for name in clusters:
+            if not CLUSTER_NAME.fullmatch(name) or name == HUB:
+                raise UserError(
+                    f"A further cluster cannot be named {name!r}: use lower case letters, digits and dashes, at most 40, and not {HUB}."
+                )
         # Compiled here, where a person sees the progress; the supervisor then finds them in the cache.
         gobuild.build(s3)
         with self._only_one():
             fresh = self.holder() is None
             crds = str(hypershift_crds.absolute()) if hypershift_crds else ""
             wanted = Wanted(port=port, status_only=status_only, hypershift_crds=crds) if fresh else Wanted.read(self.state)
+            if not fresh and (
+                (port and port != wanted.port) or (status_only and not wanted.status_only) or (crds and crds != wanted.hypershift_crds)
+            ):
+                raise UserError(
+                    "The sandbox is running with another port, mode or CRDs, which are chosen when it starts: end it first with `down`."
+                )
             wanted.clusters += [name for name in clusters if name not in wanted.clusters]
             wanted.s3 = wanted.s3 or s3
             if fresh:
@@ -202,7 +215,7 @@ class Sandbox:
             return gone or answer().get("answered") == request
 
         if not _within(UP_SECONDS, over):
-            raise UserError(f"The sandbox is not ready after {UP_SECONDS} s; see its logs in {self.state}.")
+            raise UserError(f"The sandbox is not ready after {UP_SECONDS} s; the end of its log:\n{tail(self.state / 'supervisor.log')}")
         if answer().get("answered") != request:
             raise UserError(f"The sandbox's supervisor has ended; the end of its log:\n{tail(self.state / 'supervisor.log')}")
         if error := answer().get("error"):

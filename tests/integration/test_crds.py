@@ -19,6 +19,7 @@ import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access as Hub
 from ansible_collections.openfleet.clusters.extensions.sandbox.crds import COLLECTION_CRDS, SANDBOX_CRDS, load_crd, sandbox_crds
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import UPSTREAM as UPSTREAM_CRDS
+from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 
 UPSTREAM = UPSTREAM_CRDS / "hypershift"
 ORDERS = COLLECTION_CRDS / "clusterorders.yaml"
@@ -850,7 +851,6 @@ assert len(EXPECTED) == sum(len(good) + len(bad) for good, bad in SAMPLES.values
 
 def judge_samples(hub: Hub) -> dict[str, Verdict]:
     """Every sample on one hub. The objects to update are made for it and removed again."""
-    namespace = hub.new_namespace()
 
     def samples(what: str) -> dict[str, Object]:
         return {
@@ -859,7 +859,7 @@ def judge_samples(hub: Hub) -> dict[str, Verdict]:
             for case, (base, changes) in cases.items()
         }
 
-    try:
+    with fresh_namespace(hub) as namespace:
         verdicts = judge_all(hub, samples("new"), "create")
         bases = [edited(base, {"metadata.namespace": namespace}) for base in BASES.values()]
         hub.kubectl("create", "--filename=-", stdin="\n---\n".join(json.dumps(base) for base in bases))
@@ -867,8 +867,6 @@ def judge_samples(hub: Hub) -> dict[str, Verdict]:
         # One by one: a write of the status leaves the annotation alone that tells the cases apart.
         for case, item in samples("status").items():
             verdicts[case] = judge(hub, item, "replace", "--subresource=status")
-    finally:
-        hub.kubectl("delete", "namespace", namespace, "--wait=false")
     return verdicts
 
 

@@ -6,7 +6,7 @@ import base64
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -236,3 +236,20 @@ def test_two_hundred_status_only_clusters_settle(sandbox: Sandbox, hub: Access, 
     assert {process.owner for process in sandbox.status()} == before
     hub.kubectl("delete", "hostedclusters", "--all", "-n", namespace, "--timeout=60s")
     assert hub.get("nodepools", "-n", namespace)["items"] == []
+
+
+def test_a_cluster_deleted_while_the_standin_was_away_leaves_nothing(new_sandbox: Callable[..., Sandbox]) -> None:
+    sandbox = new_sandbox()
+    hub = Access(sandbox.kubeconfig())
+    with fresh_namespace(hub) as namespace:
+        hub.apply(pull_secret(namespace), hosted_cluster(namespace), node_pool(namespace))
+        hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=Available")
+        standin = next(process for process in sandbox.status() if process.name == "hypershift-standin")
+        os.kill(standin.pid, signal.SIGKILL)
+        hub.kubectl("delete", "hostedcluster/demo", "-n", namespace, "--wait=false")
+        until(lambda: [process for process in sandbox.status() if not process.running], "the end of the stand-in is noticed")
+        sandbox.up()
+        hub.wait("hostedcluster/demo", "-n", namespace, "--for=delete")
+        sandbox.check()
+        assert {process.owner for process in sandbox.status()} == {"hub", "hypershift-standin"}
+    sandbox.down()

@@ -292,3 +292,16 @@ def test_what_is_not_running_is_said_in_one_sentence(tmp_path: Path) -> None:
     for ask in (absent.check, absent.kubeconfig, absent.s3):
         with pytest.raises(UserError, match=r"openfleet-sandbox up"):
             ask()
+
+
+@pytest.mark.parametrize("name", ["../victim", "", "hub", "Upper", "a/b", "x" * 41])
+def test_a_name_that_is_no_cluster_name_is_refused(commands: Commands, name: str) -> None:
+    result = commands.run("up", "--cluster", name)
+    assert result.returncode == 1 and "cannot be named" in result.stderr
+    assert not commands.state.exists()
+
+
+def test_settings_of_the_start_cannot_change_under_a_running_sandbox(sandbox: Sandbox) -> None:
+    for change in ({"status_only": True}, {"port": 1}, {"hypershift_crds": Path("elsewhere")}):
+        with pytest.raises(UserError, match="end it first"):
+            sandbox.up(**change)  # type: ignore[arg-type]

@@ -160,9 +160,10 @@ class Operator:
         if cluster is None or pools:
             return
         uid = cluster["metadata"]["uid"]
-        if plane := self._planes.pop(uid, None):
-            await plane.remove()
-            log.info("%s: control plane is gone", key_of(cluster))
+        # Also one that an earlier stand-in has left behind.
+        plane = self._planes.pop(uid, None) or self._new_plane(cluster)
+        await plane.remove()
+        log.info("%s: control plane is gone", plane.key)
         self._secrets_written.pop(uid, None)
         await self._release(HOSTED_CLUSTERS, cluster)
 
@@ -180,11 +181,15 @@ class Operator:
         uid = cluster["metadata"]["uid"]
         plane = self._planes.get(uid)
         if plane is None:
-            plane = self._planes[uid] = HostedControlPlane(key, self._folder / f"{key.name[:40]}-{uid[:8]}", self._queue, self._turns)
+            plane = self._planes[uid] = self._new_plane(cluster)
         if not plane.up:
             plane.start()
             return ControlPlane()
         return ControlPlane(available=True, host="127.0.0.1", port=plane.cluster.port)
+
+    def _new_plane(self, cluster: Object) -> HostedControlPlane:
+        key = key_of(cluster)
+        return HostedControlPlane(key, self._folder / f"{key.name[:40]}-{cluster['metadata']['uid'][:8]}", self._queue, self._turns)
 
     async def _problem(self, key: Key, cluster: Object, faults: Faults) -> tuple[str, str] | None:
         if faults.unknown:

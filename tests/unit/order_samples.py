@@ -1,0 +1,171 @@
+"""Orders, HostedClusters and NodePools as an API server would give them, for the tests of what is made of them."""
+
+from __future__ import annotations
+
+import copy
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from ansible_collections.openfleet.clusters.plugins.module_utils.order_status import Outcome, derive_status
+from ansible_collections.openfleet.clusters.plugins.module_utils.order_world import World
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders import DEFAULT_GROUP, ClusterOrder, NodeRequest, config_version
+
+Object = dict[str, Any]
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+EARLIER = START - timedelta(hours=1)
+NAMESPACE = "orders-demo"
+REFERENCE = {"namespace": NAMESPACE, "hostedClusterName": "demo", "serviceAccountName": "cloudkit", "roleBindingName": "cloudkit"}
+
+
+def at(minutes: float) -> datetime:
+    return START + timedelta(minutes=minutes)
+
+
+def text(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def order_object(status: Object | None = None, nodes: dict[str, int] | None = None, group: str = DEFAULT_GROUP, **metadata: Any) -> Object:
+    spec: Object = {"templateID": "openfleet.clusters.ocp_4_17_small", "templateParameters": json.dumps({"size": 1, "name": "x"})}
+    requests = {"large": 3} if nodes is None else nodes
+    if requests:
+        spec["nodeRequests"] = [{"resourceClass": name, "numberOfNodes": count} for name, count in requests.items()]
+    return {
+        "apiVersion": f"{group}/v1alpha1",
+        "kind": "ClusterOrder",
+        "metadata": {
+            "namespace": "orders",
+            "name": "demo",
+            "uid": "u1",
+            "generation": 1,
+            "resourceVersion": "7",
+            "finalizers": [f"{group}/finalizer", f"{group}/infrastructure"],
+        }
+        | metadata,
+        "spec": spec,
+    } | ({"status": status} if status is not None else {})
+
+
+def order(status: Object | None = None, nodes: dict[str, int] | None = None, **metadata: Any) -> ClusterOrder:
+    return ClusterOrder.from_object(order_object(status, nodes, **metadata))
+
+
+def condition(kind: str, status: str, reason: str = "AsExpected", message: str = "", generation: int | None = 1) -> Object:
+    item = {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": text(EARLIER)}
+    return item if generation is None else item | {"observedGeneration": generation}
+
+
+def hosted_cluster(
+    *changes: Object, releases: tuple[str, ...] = ("Completed",), generation: int = 1, going: bool = False, created: datetime = EARLIER
+) -> Object:
+    """A HostedCluster that is well, but for the conditions given."""
+    conditions = {
+        "Available": condition("Available", "True"),
+        "Degraded": condition("Degraded", "False"),
+        "Progressing": condition("Progressing", "False"),
+        "InfrastructureReady": condition("InfrastructureReady", "True"),
+    }
+    conditions |= {item["type"]: item for item in changes}
+    return {
+        "metadata": {"name": "demo", "namespace": NAMESPACE, "generation": generation, "creationTimestamp": text(created)}
+        | ({"deletionTimestamp": text(START)} if going else {}),
+        "spec": {"dns": {"baseDomain": "example.com"}},
+        "status": {
+            "controlPlaneEndpoint": {"host": "api.demo.example.com", "port": 6443},
+            "version": {"history": [{"state": state} for state in releases]},
+            "conditions": list(conditions.values()),
+        },
+    }
+
+
+def new_hosted_cluster() -> Object:
+    """A HostedCluster that nobody has looked at yet."""
+    made = hosted_cluster()
+    return {"metadata": made["metadata"], "spec": made["spec"]}
+
+
+def node_pool(
+    ready: int | None, asked: int | None = 3, kind: str = "large", observed: int | None = 1, going: bool = False, updating: bool = False
+) -> Object:
+    pool: Object = {
+        "metadata": {
+            "name": f"demo-{kind}",
+            "namespace": NAMESPACE,
+            "generation": 1,
+            "labels": {f"{DEFAULT_GROUP}/resource-class": kind},
+        }
+        | ({"deletionTimestamp": text(START)} if going else {}),
+        "spec": {"autoScaling": {"min": 1, "max": 9}} if asked is None else {"replicas": asked},
+    }
+    if ready is not None:
+        conditions = [
+            condition("Ready", "True", generation=observed),
+            condition("UpdatingVersion", "True" if updating else "False", generation=observed),
+        ]
+        pool["status"] = {"replicas": ready, "conditions": conditions}
+    return pool
+
+
+WELL = World(hosted_cluster(), (node_pool(3),), namespace_exists=True)
+
+
+def world(*pools: Object, cluster: Object | None = None) -> World:
+    """A HostedCluster that is well, and these NodePools."""
+    return World(hosted_cluster() if cluster is None else cluster, pools, namespace_exists=True)
+
+
+def provisioned(of: ClusterOrder, **changes: Any) -> Outcome:
+    """The report of an install that went well; the template has nothing else to do."""
+    return Outcome("provision", config_version(of), **({"finished": True, "template_applied": True} | changes))
+
+
+def looked_at(of: ClusterOrder, seen: World, now: datetime = START, outcome: Outcome | None = None) -> ClusterOrder:
+    """The order after its derived status was written."""
+    return stored(of, derive_status(of, seen, now, outcome))
+
+
+def stored(of: ClusterOrder, status: Object) -> ClusterOrder:
+    return ClusterOrder.from_object(copy.deepcopy(of.raw) | {"status": copy.deepcopy(status)}, of.names.group)
+
+
+def changed(of: ClusterOrder, **spec: Any) -> ClusterOrder:
+    """The order after its tenant's edit: the API server counts the generation up."""
+    raw = copy.deepcopy(of.raw)
+    raw["spec"] |= spec
+    raw["metadata"]["generation"] += 1
+    return ClusterOrder.from_object(raw, of.names.group)
+
+
+def scaled(of: ClusterOrder, **nodes: int) -> ClusterOrder:
+    return changed(of, nodeRequests=[{"resourceClass": name, "numberOfNodes": count} for name, count in nodes.items()])
+
+
+def deleted(of: ClusterOrder) -> ClusterOrder:
+    raw = copy.deepcopy(of.raw)
+    raw["metadata"] |= {"deletionTimestamp": text(START), "generation": raw["metadata"]["generation"] + 1}
+    return ClusterOrder.from_object(raw, of.names.group)
+
+
+def ready_order(nodes: dict[str, int] | None = None, seen: World = WELL) -> ClusterOrder:
+    """An order whose cluster was made and is well."""
+    new = order(nodes=nodes)
+    defaults = None if new.node_requests else (NodeRequest("large", 3),)
+    made = looked_at(new, seen, START, provisioned(new, node_requests=defaults))
+    assert made.phase == "Ready"
+    return made
+
+
+def state_of(status: Object, kind: str) -> tuple[str, str]:
+    """Status and reason of a condition."""
+    item = next(item for item in status["conditions"] if item["type"] == kind)
+    return item["status"], item["reason"]
+
+
+def message_of(status: Object, kind: str) -> str:
+    return str(next(item["message"] for item in status["conditions"] if item["type"] == kind))
+
+
+def since(status: Object, kind: str) -> str:
+    return str(next(item["lastTransitionTime"] for item in status["conditions"] if item["type"] == kind))

@@ -1,0 +1,204 @@
+"""The documentation against the files it speaks of: links, commands, YAML, options, fields. What it says in prose is not judged here."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.openfleet.clusters.extensions.sandbox.__main__ import _parser
+from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.status import FAULT, Faults
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+MODULE = "python -m ansible_collections.openfleet.clusters.extensions.sandbox"
+
+FENCE = re.compile(r"^( *)(`{3,}|~{3,})(\w*)[^\n]*\n(.*?)^ *\2 *$", re.MULTILINE | re.DOTALL)
+CODE_SPAN = re.compile(r"(`+)((?:(?!\n\n).)+?)\1", re.DOTALL)
+LINK = re.compile(r"\]\(\s*<?([^)>\s]+)|^ *\[[^\]]+\]: *<?([^>\s]+)", re.MULTILINE)
+HEADING = re.compile(r"^#{1,6} +(.+?) *#* *$", re.MULTILINE)
+MAKE = re.compile(r"^(?:\$ )?make ((?:[A-Z]+=\S+ )*)([a-z][a-z-]*)", re.MULTILINE)
+TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
+SANDBOX = re.compile(rf"(?:\bopenfleet-sandbox|{re.escape(MODULE)})((?: +[^\s`]+)+)")
+
+
+@dataclass(frozen=True)
+class Page:
+    """The text of a page, and where it is; a link counts from there."""
+
+    path: Path
+    text: str
+
+    @property
+    def blocks(self) -> list[tuple[str, str]]:
+        """Language and content of each fenced block."""
+        return [(found[3], textwrap.dedent(found[4])) for found in FENCE.finditer(self.text)]
+
+    @property
+    def prose(self) -> str:
+        return FENCE.sub("", self.text)
+
+    @property
+    def code(self) -> list[str]:
+        """What stands in fences and in backticks. Diagrams are pictures, not code."""
+        blocks = [content for language, content in self.blocks if language != "mermaid"]
+        return blocks + [found[2] for found in CODE_SPAN.finditer(self.prose)]
+
+    @property
+    def anchors(self) -> set[str]:
+        """The headings as GitHub makes anchors of them; one that comes again gets a number."""
+        seen: dict[str, int] = {}
+        anchors = set()
+        for found in HEADING.finditer(self.prose):
+            title = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", found[1])
+            anchor = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+            anchors.add(f"{anchor}-{seen[anchor]}" if anchor in seen else anchor)
+            seen[anchor] = seen.get(anchor, 0) + 1
+        return anchors
+
+
+def read(path: Path) -> Page:
+    return Page(path, path.read_text(encoding="utf-8"))
+
+
+def bad_links(page: Page) -> Iterator[str]:
+    for found in LINK.finditer(CODE_SPAN.sub("", page.prose)):
+        link = found[1] or found[2]
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _hash, anchor = link.partition("#")
+        target = (page.path.parent / name).resolve() if name else page.path
+        if not (target.is_relative_to(ROOT) and target.exists()):
+            yield f"{link}: there is no such file"
+        elif anchor and anchor not in (page if target == page.path else read(target)).anchors:
+            yield f"{link}: there is no such heading"
+
+
+def bad_make_targets(page: Page) -> Iterator[str]:
+    known = set(TARGET.findall((ROOT / "Makefile").read_text()))
+    for code in page.code:
+        yield from (f"make {found[2]}: no such target" for found in MAKE.finditer(code) if found[2] not in known)
+
+
+def bad_sandbox_commands(page: Page) -> Iterator[str]:
+    for code in page.code:
+        for found in SANDBOX.finditer(code):
+            arguments = command_line(found[1])
+            try:
+                _parser().parse_args(arguments)
+            except SystemExit:
+                yield f"openfleet-sandbox {' '.join(arguments)}: refused"
+
+
+def command_line(text: str) -> list[str]:
+    """The words up to where the shell would end the command: a comment, a pipe, a bracket."""
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+    lexer.wordchars += "<>" if re.search(r"<\w+>", text) else ""
+    words = []
+    for word in lexer:
+        if set(word) <= set("();<>|&"):
+            break
+        words.append(word)
+    return words
+
+
+def bad_yaml(page: Page) -> Iterator[str]:
+    for language, content in page.blocks:
+        if language in ("yaml", "yml"):
+            try:
+                list(yaml.safe_load_all(content))
+            except yaml.YAMLError as error:
+                yield f"no YAML: {error}"
+
+
+@pytest.mark.parametrize("check", [bad_links, bad_make_targets, bad_sandbox_commands, bad_yaml])
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name if path.parent == ROOT else f"docs/{path.name}")
+def test_page_is_true_to_the_files(path: Path, check: Any) -> None:
+    assert list(check(read(path))) == []
+
+
+@pytest.mark.parametrize(
+    ("check", "text"),
+    [
+        (bad_links, "[a](absent.md)"),
+        (bad_links, "[a](docs/absent.md#title)"),
+        (bad_links, "![picture](absent.png)"),
+        (bad_links, "[a][b]\n\n[b]: absent.md"),
+        (bad_links, "[a](../outside.md)"),
+        (bad_links, "# Title\n\n[a](#other)"),
+        (bad_links, "```text\n# Title\n```\n\n[a](#title)"),
+        (bad_links, "[a](CONTRIBUTING.md#no-such-heading)"),
+        (bad_make_targets, "Run `make absent`."),
+        (bad_make_targets, "Run `make PYTHON=python3 absent`."),
+        (bad_make_targets, "```shell\nmake test\nmake absent\n```"),
+        (bad_make_targets, "```text\n$ make absent\n```"),
+        (bad_sandbox_commands, "Run `openfleet-sandbox absent`."),
+        (bad_sandbox_commands, "Run `openfleet-sandbox up --absent`."),
+        (bad_sandbox_commands, "Run `openfleet-sandbox up --port`."),
+        (bad_sandbox_commands, "Run `openfleet-sandbox up --state x`."),
+        (bad_sandbox_commands, "```shell\nexport A=$(openfleet-sandbox absent)\n```"),
+        (bad_sandbox_commands, f"```shell\n{MODULE} absent\n```"),
+        (bad_yaml, "```yaml\na: [1\n```"),
+        (bad_yaml, "1. One:\n\n   ```yaml\n   a: 1\n    b: 2\n   ```"),
+    ],
+)
+def test_mistake_is_found(check: Any, text: str) -> None:
+    assert list(check(Page(ROOT / "README.md", text)))
+
+
+@pytest.mark.parametrize(
+    ("check", "text"),
+    [
+        (bad_links, "[a](https://example.com/absent.md), `[b](absent.md)`"),
+        (bad_links, "# The `up` command, twice\n# The `up` command, twice\n\n[a](#the-up-command-twice), [b](#the-up-command-twice-1)"),
+        (bad_links, "[a](CONTRIBUTING.md#tests), [b](docs/README.md)"),
+        (bad_make_targets, "We make absent things, and `make` alone, and `make PYTHON=python3 test`."),
+        (bad_sandbox_commands, "`openfleet-sandbox` alone, and `openfleet-sandbox --state <folder> up --cluster <name> --s3`"),
+        (bad_sandbox_commands, "```shell\nopenfleet-sandbox logs hub/etcd | tail  # the end\nA=$(openfleet-sandbox kubeconfig east)\n```"),
+        (bad_yaml, "1. One:\n\n   ```yaml\n   a: 1\n   ---\n   b: 2\n   ```"),
+    ],
+)
+def test_what_is_right_is_no_mistake(check: Any, text: str) -> None:
+    assert list(check(Page(ROOT / "README.md", text))) == []
+
+
+@pytest.mark.parametrize("command", ["", "up", "down", "status", "kubeconfig", "logs", "build"])
+def test_guide_names_every_command_and_option(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        _parser().parse_args([*command.split(), "--help"])
+    shown = capsys.readouterr().out
+    commands = re.search(r"\{([\w,-]+)\}", shown)
+    wanted = set(commands[1].split(",")) if commands else set()
+    guide = " ".join(read(ROOT / "docs" / "sandbox.md").code)
+    assert {f"openfleet-sandbox {name}" for name in wanted if f"openfleet-sandbox {name}" not in guide} == set()
+    assert {option for option in re.findall(r"--[a-z][\w-]*", shown) if option != "--help" and option not in guide} == set()
+
+
+def test_guide_names_no_fault_that_the_stand_in_does_not_know() -> None:
+    section = read(ROOT / "docs" / "sandbox.md").text.partition("## Faults on request")[2].partition("\n## ")[0]
+    words = [word.replace("SECONDS", "1") for word in re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)]
+    faults = Faults.of({"metadata": {"annotations": {FAULT: ",".join(words)}}})
+    assert faults == Faults(never_available=True, degraded=True, lose_node=True, slow=1.0)
+
+
+def test_reference_names_every_field_phase_and_column_of_an_order() -> None:
+    version = yaml.safe_load((ROOT / "extensions" / "crds" / "clusterorders.yaml").read_text())["spec"]["versions"][0]
+    schema = version["schema"]["openAPIV3Schema"]["properties"]
+    phases = schema["status"]["properties"]["phase"]["enum"]
+    columns = [column["name"].upper() for column in version["additionalPrinterColumns"]]
+    named = set(re.findall(r"[\w ]+", " | ".join(read(ROOT / "docs" / "cluster_order.md").code)))
+    words = {word.strip() for word in named} | {word for phrase in named for word in phrase.split()}
+    assert {name for name in (*fields(schema["spec"]), *fields(schema["status"]), *phases, *columns) if name not in words} == set()
+
+
+def fields(schema: dict[str, Any]) -> Iterator[str]:
+    """The names of all fields below a schema, those of list entries included."""
+    for name, field in schema.get("items", schema).get("properties", {}).items():
+        yield name
+        yield from fields(field)
