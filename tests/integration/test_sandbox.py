@@ -78,7 +78,7 @@ def ports_of(sandbox: Sandbox) -> set[int]:
 
 def assert_nothing_is_left(commands: Commands, ports: set[int]) -> None:
     until(lambda: not working_in(commands.state), "its processes are gone")
-    assert not ports & listening().keys()
+    until(lambda: not ports & listening().keys(), "its ports are free")
 
 
 def test_up_gives_a_hub_and_down_leaves_nothing(commands: Commands) -> None:

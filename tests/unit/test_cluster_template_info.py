@@ -124,6 +124,11 @@ def test_broken_template_is_listed_with_its_problem(site: Site) -> None:
     }
 
 
+def test_no_host_is_asked(site: Site) -> None:
+    done = site.run("adhoc", "all", "-i", "nowhere.invalid,", "-m", MODULE)
+    assert "nowhere.invalid | SUCCESS" in done.stdout
+
+
 def test_unknown_template_fails_with_the_nearest_name(site: Site) -> None:
     fine, result = site.ask("template=ocp_4_17_smal")
     assert not fine

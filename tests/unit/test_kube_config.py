@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import datetime
 import os
+import pty
 import ssl
 import stat
+import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -474,15 +476,36 @@ def test_credentials_that_cannot_be_used_are_one_clear_message_without_a_secret(
     assert "\n" not in str(caught.value)
 
 
-def test_an_encrypted_key_is_refused_and_nobody_is_asked_for_its_password(environment: dict[str, str]) -> None:
+def test_an_encrypted_key_is_refused_and_nobody_is_asked_for_its_password(
+    write: Callable[[str, Any], Path], environment: dict[str, str]
+) -> None:
     certificate, plain = Authority("lab").client("me")
     protection = serialization.BestAvailableEncryption(SECRET.encode())
     key = serialization.load_pem_private_key(plain, None).private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, protection
     )
     user = {"client-certificate-data": encoded(certificate), "client-key-data": encoded(key)}
+    path = write("config", config("lab", user))
     with pytest.raises(BadCredentials, match="cannot be used"):
-        target({"kubeconfig": config("lab", user)}, environment).ssl_context()
+        target({"kubeconfig": str(path)}, environment).ssl_context()
+
+    # With a terminal to ask at, it would wait there for ever.
+    script = f"import {kube_config.__name__} as c; c.target({{'kubeconfig': {str(path)!r}}}).ssl_context()"
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); {script}"],
+        stdin=theirs,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        assert b"BadCredentials" in process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+        os.close(theirs)
 
 
 def test_a_missing_kubeconfig_is_named(tmp_path: Path, environment: dict[str, str]) -> None:

@@ -24,6 +24,7 @@ from ansible_collections.openfleet.clusters.tests.unit.order_samples import (
     provisioned,
     ready_order,
     scaled,
+    stored,
     world,
 )
 
@@ -102,6 +103,7 @@ def test_pools_that_are_not_as_ordered_are_provisioned(pools: list[Object], expe
 
 def test_a_lost_hosted_cluster_is_provisioned() -> None:
     assert action(ready_order(), NOTHING) == "provision"
+    assert action(ready_order(), World(None, WELL.node_pools)) == "provision"
 
 
 def test_a_hosted_cluster_on_its_way_out_is_waited_for() -> None:
@@ -114,6 +116,11 @@ def test_the_templates_default_nodes_are_held_once_known() -> None:
     assert action(ready) is None
     assert action(ready, world()) == "provision"
     assert action(ready, world(node_pool(2, asked=2))) == "provision"
+
+
+def test_pools_are_left_alone_while_nobody_knows_how_many_nodes_were_ordered() -> None:
+    bare = order(nodes={})
+    assert action(stored(bare, {"configVersion": config_version(bare)})) == "post_install"
 
 
 def test_a_template_without_nodes_is_content_without_pools() -> None:
@@ -235,6 +242,7 @@ def test_what_a_run_asked_to_go_is_waited_for() -> None:
     assert action(asked, World(None, going.node_pools)) is None
     assert action(asked, NOTHING) == "delete"  # the rest: namespace and finalizers
     assert action(asked, WELL) == "delete"  # made anew behind our back
+    assert action(asked, world(node_pool(3, going=True))) == "delete"
 
 
 def test_a_failed_deletion_is_repeated_when_due() -> None:

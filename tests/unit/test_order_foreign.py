@@ -66,7 +66,7 @@ def lifecycle() -> list[ClusterOrder]:
         looked_at(new, World()),
         ready,
         looked_at(ready, world(node_pool(1))),
-        looked_at(new, World(), 0, failed(new, UNREACHABLE)),
+        looked_at(new, World(), 0, failed(new, Failure("NoTask", "nobody knows where", retryable=False))),
         looked_at(many, World(), 0, failed(many, huge)),
     ]
 
@@ -86,6 +86,13 @@ def test_their_crds_prune_our_fields(group: str) -> None:
 
 def test_our_crd_keeps_our_fields() -> None:
     assert not prunes_our_fields(load_crd(COLLECTION_CRDS / "clusterorders.yaml"))
+
+
+def test_a_crd_without_a_closed_status_keeps_them_too_and_one_of_another_version_does_not() -> None:
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    for name, prunes in (("v1alpha1", False), ("v2", True)):
+        version = {"name": name, "schema": {"openAPIV3Schema": {"properties": {"status": anything}}}}
+        assert prunes_our_fields({"spec": {"versions": [version]}}) is prunes
 
 
 def test_the_record_fits_a_conditions_message() -> None:

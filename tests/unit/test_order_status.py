@@ -273,6 +273,8 @@ def test_the_templates_defaults_are_remembered() -> None:
     new = order(nodes={})
     made = looked_at(new, world(node_pool(2)), outcome=provisioned(new, node_requests=(NodeRequest("large", 3),)))
     assert message_of(made.status, "NodesReady") == "2 of 3 ready"
+    started = derive(made, WELL, outcome=Outcome("provision", config_version(made), job=Job("42")))
+    assert message_of(started, "NodesReady") == "3 of 3 ready"
     later = derive(made, WELL)
     assert later["phase"] == "Ready"
     assert message_of(derive(changed(made, templateParameters="{}"), WELL), "NodesReady") == "3 of 3 ready"
@@ -299,6 +301,28 @@ def test_a_change_is_not_ready_while_nodes_are_updated() -> None:
     under_way = looked_at(newer, world(node_pool(3, updating=True)), outcome=provisioned(newer))
     assert under_way.phase == "Progressing"
     assert looked_at(under_way, WELL).phase == "Ready"
+
+
+def test_nodes_whose_configuration_changes_are_updated() -> None:
+    pool = node_pool(3)
+    pool["status"]["conditions"].append(condition("UpdatingConfig", "True"))
+    assert derive(order(), world(pool), outcome=provisioned(order()))["phase"] == "Progressing"
+
+
+def test_only_what_a_pool_says_of_its_nodes_must_be_up_to_date() -> None:
+    pool = node_pool(3)
+    pool["status"]["conditions"].append(condition("ValidTuningConfig", "True", generation=7))
+    assert derive(order(), world(pool), outcome=provisioned(order()))["phase"] == "Ready"
+
+
+def test_a_hosted_cluster_that_says_little_is_believed() -> None:
+    cluster = hosted_cluster()
+    cluster["status"]["conditions"] = [{"type": "Available", "status": "True"}]
+    status = derive(order(), world(node_pool(3), cluster=cluster), outcome=provisioned(order()))
+    assert status["phase"] == "Ready"
+    assert state_of(status, "ControlPlaneAvailable") == ("True", "NoReason")
+    cluster["status"]["conditions"] = [{"type": "Available", "status": "False", "reason": "Down"}]
+    assert message_of(derive(order(), world(cluster=cluster)), "ClusterAvailable") == "ControlPlaneAvailable is False (Down)"
 
 
 def test_an_update_nobody_ordered_leaves_a_ready_cluster_ready() -> None:
@@ -394,6 +418,7 @@ def test_a_spec_that_only_reads_otherwise_stays_ready() -> None:
     status = derive(changed(ready_order(), templateParameters='{"name":"x","size":1}'))
     assert status["phase"] == "Ready"
     assert status["observedGeneration"] == 2
+    assert state_of(status, "Accepted") == ("True", "Valid")
 
 
 def test_the_template_is_applied_after_its_last_step() -> None:
@@ -454,6 +479,7 @@ def test_an_accepted_order_stays_accepted_for_its_spec() -> None:
 def test_a_failed_run_names_its_task_and_counts_the_attempts() -> None:
     once = looked_at(order(), NOTHING, outcome=failed(order(), UNREACHABLE))
     assert once.phase == "Failed"
+    assert state_of(once.status, "Accepted") == ("Unknown", "NotChecked")
     assert state_of(once.status, "TemplateApplied") == ("False", "Unreachable")
     assert message_of(once.status, "TemplateApplied") == "Apply the objects: no answer"
     assert (once.status["failure"]["attempts"], once.status["failure"]["nextAttempt"]) == (1, text(at(0.5)))
@@ -538,6 +564,10 @@ def test_deletion_wins_in_every_phase(before: Any, seen: World, left: str) -> No
     assert ("clusterReference" in status) is seen.namespace_exists
 
 
+def test_a_refused_order_stays_refused_when_it_is_deleted() -> None:
+    assert state_of(derive(deleted(refused_order()), NOTHING), "Accepted") == ("False", "ParametersInvalid")
+
+
 def test_deletion_says_when_all_was_asked_to_go_and_what_failed() -> None:
     item = deleted(ready_order())
     asked = looked_at(item, outcome=Outcome("delete", config_version(item), finished=True))
@@ -594,7 +624,8 @@ def test_the_reference_is_complete_or_not_there() -> None:
         ({"host": "fd00::1", "port": 6443}, {"baseDomain": ""}, "https://[fd00::1]:6443", None),
         ({}, {"baseDomain": "x.org", "baseDomainPrefix": "p"}, None, "https://console-openshift-console.apps.p.x.org"),
         (None, {"baseDomain": "x.org", "baseDomainPrefix": ""}, None, "https://console-openshift-console.apps.x.org"),
-        ({"host": "", "port": 0}, None, None, None),
+        ({"host": "", "port": 443}, None, None, None),
+        ({"host": "1.2.3.4", "port": 0}, None, None, None),
     ],
 )
 def test_addresses(endpoint: Any, dns: Any, api: str | None, console: str | None) -> None:

@@ -186,6 +186,7 @@ def test_two_orders_with_the_same_working_namespace_can_tell_whose_it_is() -> No
         {"metadata": {"name": "orders-demo"}},
         {"metadata": {"name": "orders-demo", "labels": {"osac.openshift.io/clusterorder": "demo"}}},
         {"metadata": {"name": "other", "labels": {"cloudkit.openshift.io/clusterorder": "demo"}}},
+        {"metadata": {"name": "orders-demo", "labels": order().labels | {"cloudkit.openshift.io/clusterorder-namespace": "other"}}},
     ],
 )
 def test_a_namespace_without_our_label_or_with_another_name_is_not_the_orders(namespace: dict[str, Any]) -> None:
@@ -263,6 +264,7 @@ def test_texts_are_cut_to_the_limits_of_the_schema() -> None:
     assert failure["message"].endswith("…")
     assert len(failure["task"]) == 1024
     assert shortened("m" * 1024, 1024) == "m" * 1024
+    assert len(as_reason("r" * 2000)) == 1024
 
 
 def test_output_that_could_not_be_decoded_can_be_sent() -> None:
@@ -283,6 +285,7 @@ def test_what_is_no_time_is_none(given: str | None) -> None:
 
 def test_times_are_read_in_every_form_the_api_writes() -> None:
     assert parse_time("2026-01-01T00:00:00Z") == parse_time("2026-01-01T00:00:00.000000Z") == parse_time("2026-01-01T00:00:00") == START
+    assert parse_time("2026-01-01T02:00:00+02:00") == START
 
 
 def test_a_ready_order_is_carried_out_until_its_spec_changes() -> None:

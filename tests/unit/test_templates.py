@@ -107,7 +107,7 @@ def test_collection_of_the_first_root_hides_the_other_as_a_whole(tmp_path: Path)
 def test_missing_roots_files_and_foreign_folders_are_passed_over(tmp_path: Path) -> None:
     write_role(tmp_path, "site.base.one", METADATA, specs())
     write_role(tmp_path, "site.base-1.one", METADATA, specs())
-    (tmp_path / "ansible_collections" / "amazon.aws-10.1.2.info").mkdir()
+    write_role(tmp_path, "site-2.base.one", METADATA, specs())
     (tmp_path / "ansible_collections" / "README").write_text("")
     (tmp_path / "ansible_collections" / "site" / "empty").mkdir()
     (tmp_path / "ansible_collections" / "site" / "odd").mkdir()
@@ -404,6 +404,12 @@ def test_rules_between_parameters_hold_and_the_schema_has_them(rules: dict[str, 
         assert schema.is_valid(fine_here)
 
 
+def test_one_of_several_is_enough_where_the_rule_says_so(tmp_path: Path) -> None:
+    template = a_template(tmp_path, {"a": {}, "b": {}, "c": {}}, required_if=[["a", "x", ["b", "c"], True]])
+    assert parameters(template, {"a": "x", "c": "1"}) == {"a": "x", "c": "1"}
+    assert jsonschema.Draft202012Validator(json_schema(template)).is_valid({"a": "x", "c": "1"})
+
+
 def test_rules_hold_inside_an_object_too(tmp_path: Path) -> None:
     net = {"type": "dict", "options": {"a": {}, "b": {}}, "mutually_exclusive": [["a", "b"]]}
     assert problems(a_template(tmp_path, {"net": net}), {"net": {"a": "1", "b": "1"}}) == [
@@ -642,6 +648,10 @@ def test_template_of_one_line_has_all_of_its_base(tmp_path: Path) -> None:
     assert (own.pop("id"), own.pop("extends")) == ("site.more.two", "site.base.one")
     assert {key: value for key, value in own.items() if key != "path"} == {key: inherited[key] for key in own if key != "path"}
     assert template.lineage == ("site.base.one", "site.more.two")
+
+
+def test_word_without_a_value_is_inherited(tmp_path: Path) -> None:
+    assert line(tmp_path, {"title": None, "allowed_resource_classes": None}).title == "A title"
 
 
 def test_extending_template_changes_what_it_says_and_nothing_else(tmp_path: Path) -> None:

@@ -1,0 +1,67 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Put down the orders of a run: write what came of them, give back their locks. Documented in the module of the same name."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ansible.utils.collection_loader import AnsibleCollectionConfig
+from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.fulfillment import ENTRIES, Fulfillment
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
+from ansible_collections.openfleet.clusters.plugins.module_utils.lease import Lock
+from ansible_collections.openfleet.clusters.plugins.module_utils.order_status import Outcome
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders import ClusterOrder, Failure, Names, NodeRequest, config_version
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates import find_templates
+from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
+
+
+class ActionModule(ControllerAction):
+    SPEC: ClassVar[Spec] = {
+        "step": {"type": "str", "choices": list(ENTRIES), "required": True},
+        "orders": {"type": "list", "elements": "dict", "required": True, "no_log": True},
+        "failure": {"type": "dict", "options": {"task": {"type": "str", "required": True}, "message": {"type": "raw", "required": True}}},
+        "wait_timeout": {"type": "int", "default": 0},
+    }
+
+    def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
+        names = Names(parameters["api_group"])
+        run = Fulfillment(kube, names, find_templates(AnsibleCollectionConfig.collection_paths), check_mode=self.check_mode)
+
+        def report(variables: dict[str, Any]) -> dict[str, Any]:
+            order = ClusterOrder.from_object(variables["cluster_order"], names.group)
+            lock = Lock(**variables["cluster_lock"])
+            before = order.status
+            after = run.put_down(order, lock, _outcome(parameters, order, variables), parameters["wait_timeout"])
+            return {
+                "namespace": order.namespace,
+                "name": order.name,
+                "phase": after.phase if after else "Gone",
+                "changed": after is None or after.status != before,
+            }
+
+        results = kube.together(report, parameters["orders"])
+        problems = [str(result) for result in results if isinstance(result, KubeError)]
+        if problems:
+            return {"failed": True, "msg": " ".join(problems)}
+        reports = [result for result in results if isinstance(result, dict)]
+        answer = {"changed": any(entry["changed"] for entry in reports), "orders": reports}
+        if parameters["failure"]:
+            return answer | {"failed": True, "msg": f"{parameters['failure']['task']}: {parameters['failure']['message']}"}
+        return answer
+
+
+def _outcome(parameters: dict[str, Any], order: ClusterOrder, variables: dict[str, Any]) -> Outcome:
+    requests = tuple(NodeRequest(item["resourceClass"], item["numberOfNodes"]) for item in variables["node_requests"])
+    failure = parameters["failure"]
+    return Outcome(
+        parameters["step"],
+        config_version(order),
+        accepted=True,
+        finished=failure is None,
+        template_applied=parameters["step"] == "post_install" or not variables["cluster_template_has_post_install"],
+        node_requests=requests,
+        failure=Failure("TaskFailed", str(failure["message"]), failure["task"]) if failure else None,
+    )

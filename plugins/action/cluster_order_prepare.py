@@ -1,0 +1,89 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Take up the orders of a run, all in one task. Documented in the module of the same name."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import Any, ClassVar
+
+from ansible.utils.collection_loader import AnsibleCollectionConfig
+from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec, connection
+from ansible_collections.openfleet.clusters.plugins.module_utils.fulfillment import ENTRIES, Fulfillment, LeftAlone, TakenUp
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
+from ansible_collections.openfleet.clusters.plugins.module_utils.lease_renewer import start
+from ansible_collections.openfleet.clusters.plugins.module_utils.order_status import Job
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders import Names, working_namespace
+from ansible_collections.openfleet.clusters.plugins.module_utils.selection import NoSuchSelection, OrderName, named
+from ansible_collections.openfleet.clusters.plugins.module_utils.snapshot import Snapshot
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates import find_templates
+from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
+
+
+class ActionModule(ControllerAction):
+    SPEC: ClassVar[Spec] = {
+        "step": {"type": "str", "choices": list(ENTRIES), "required": True},
+        "name": {"type": "str"},
+        "namespace": {"type": "str"},
+        "orders": {"type": "list", "elements": "raw", "default": []},
+        "event": {"type": "raw"},
+        "wait_timeout": {"type": "int", "default": 0},
+        "job_id": {"type": "str"},
+        "job_url": {"type": "str"},
+    }
+
+    def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
+        names, step = Names(parameters["api_group"]), parameters["step"]
+        try:
+            chosen = named(parameters["name"], parameters["namespace"], parameters["orders"], parameters["event"])
+        except NoSuchSelection as error:
+            return {"failed": True, "msg": str(error)}
+        if not chosen:
+            chosen = [OrderName(order.namespace, order.name) for order in Snapshot(kube, names).needing(step)]
+        job = parameters["job_id"] or f"local-{os.getppid()}"
+        templates = find_templates(AnsibleCollectionConfig.collection_paths)
+        run = Fulfillment(kube, names, templates, Job(job, parameters["job_url"] or "", kube.server_time()), self.check_mode)
+        identity = f"{job}-{secrets.token_hex(4)}"
+
+        def take_up(order: OrderName) -> TakenUp | LeftAlone:
+            return run.take_up(order.namespace, order.name, step, f"{order.name}-{identity}", parameters["wait_timeout"])
+
+        taken: list[TakenUp] = []
+        left: list[LeftAlone] = []
+        for order, result in zip(chosen, kube.together(take_up, chosen), strict=True):
+            if isinstance(result, TakenUp):
+                taken.append(result)
+            elif isinstance(result, KubeError):
+                left.append(LeftAlone(order.namespace, order.name, type(result).__name__, str(result), failed=True))
+            else:
+                left.append(result)
+        if taken and not self.check_mode:
+            # The parent of this worker is the run itself.
+            start(connection(parameters), [order.lock for order in taken], os.getppid())
+        changed = any(change.changed for order in taken for change in order.changes)
+        return {
+            "changed": changed,
+            "orders": [_variables(order) for order in taken],
+            "left_alone": [vars(order) for order in left],
+            # The parameters of a template hold secrets.
+            "_ansible_no_log": bool(taken),
+        }
+
+
+def _variables(taken: TakenUp) -> dict[str, Any]:
+    """What a template is given, as variables of the order's own host."""
+    order = taken.order
+    return {
+        "cluster_order": order.raw,
+        "cluster_working_namespace": working_namespace(order.namespace, order.name),
+        "cluster_template_role": taken.checked.role,
+        "cluster_template_has_post_install": taken.has_post_install,
+        "cluster_kubeconfig": taken.kubeconfig,
+        "template_parameters": taken.checked.parameters,
+        "node_requests": [
+            {"resourceClass": item.resource_class, "numberOfNodes": item.number_of_nodes} for item in taken.checked.node_requests
+        ],
+        "cluster_lock": taken.lock.as_dict(),
+    }

@@ -1,0 +1,52 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Bring the status of orders up to date with their clusters, of all in one task. Documented in the module of the same name."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.fulfillment import Fulfillment
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders import ClusterOrder, Names
+from ansible_collections.openfleet.clusters.plugins.module_utils.selection import NoSuchSelection, named
+from ansible_collections.openfleet.clusters.plugins.module_utils.snapshot import Snapshot
+from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
+
+
+class ActionModule(ControllerAction):
+    SPEC: ClassVar[Spec] = {
+        "name": {"type": "str"},
+        "namespace": {"type": "str"},
+        "orders": {"type": "list", "elements": "raw", "default": []},
+        "event": {"type": "raw"},
+    }
+
+    def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
+        try:
+            chosen = named(parameters["name"], parameters["namespace"], parameters["orders"], parameters["event"])
+        except NoSuchSelection as error:
+            return {"failed": True, "msg": str(error)}
+        names = Names(parameters["api_group"])
+        hub = Snapshot(kube, names)
+        orders = [order for order in hub.orders if not chosen or (order.namespace, order.name) in chosen]
+        run = Fulfillment(kube, names, {}, check_mode=self.check_mode)
+
+        def sync(order: ClusterOrder) -> dict[str, Any]:
+            if order.management_state == "unmanaged":
+                after = order
+            else:
+                after = run.sync(order, hub.world(order))
+            return {"namespace": order.namespace, "name": order.name, "phase": after.phase, "changed": after.status != order.status}
+
+        results = kube.together(sync, orders)
+        problems = [
+            f"{order.namespace}/{order.name}: {result}"
+            for order, result in zip(orders, results, strict=True)
+            if isinstance(result, KubeError)
+        ]
+        reports = [result for result in results if isinstance(result, dict)]
+        answer = {"changed": any(entry["changed"] for entry in reports), "orders": reports}
+        return answer | {"failed": True, "msg": " ".join(problems)} if problems else answer

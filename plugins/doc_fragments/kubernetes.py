@@ -1,0 +1,73 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""How to reach the hub: the options that every module of this collection shares, named as in kubernetes.core."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    DOCUMENTATION = r"""
+options:
+  kubeconfig:
+    description:
+      - Path of a kubeconfig, or its content as a dictionary.
+      - Several paths may be joined by colons. Default is E(KUBECONFIG), then C(~/.kube/config), then the pod that runs this.
+      - May also be set by E(K8S_AUTH_KUBECONFIG).
+    type: raw
+  context:
+    description: The context of the kubeconfig to use. May also be set by E(K8S_AUTH_CONTEXT).
+    type: str
+  host:
+    description: Address of the API server, instead of a kubeconfig's. May also be set by E(K8S_AUTH_HOST).
+    type: str
+  api_key:
+    description: A bearer token. May also be set by E(K8S_AUTH_API_KEY).
+    type: str
+  username:
+    description: A user name for basic authentication. May also be set by E(K8S_AUTH_USERNAME).
+    type: str
+  password:
+    description: The password of O(username). May also be set by E(K8S_AUTH_PASSWORD).
+    type: str
+  client_cert:
+    description: Path of a client certificate. May also be set by E(K8S_AUTH_CERT_FILE).
+    type: path
+    aliases: [cert_file]
+  client_key:
+    description: Path of the key of O(client_cert). May also be set by E(K8S_AUTH_KEY_FILE).
+    type: path
+    aliases: [key_file]
+  ca_cert:
+    description: Path of the authority that signed the API server's certificate. May also be set by E(K8S_AUTH_SSL_CA_CERT).
+    type: path
+    aliases: [ssl_ca_cert]
+  validate_certs:
+    description: Whether the API server's certificate is checked. May also be set by E(K8S_AUTH_VERIFY_SSL).
+    type: bool
+    aliases: [verify_ssl]
+  proxy:
+    description: Address of a proxy to the API server. May also be set by E(K8S_AUTH_PROXY).
+    type: str
+  no_proxy:
+    description: Host suffixes, separated by commas, that are reached without O(proxy). May also be set by E(K8S_AUTH_NO_PROXY).
+    type: str
+  impersonate_user:
+    description: Act as this user. May also be set by E(K8S_AUTH_IMPERSONATE_USER).
+    type: str
+  impersonate_groups:
+    description: Act as a member of these groups. May also be set by E(K8S_AUTH_IMPERSONATE_GROUPS).
+    type: list
+    elements: str
+requirements:
+  - python >= 3.11
+  - PyYAML
+  - urllib3 >= 2
+"""
+
+    ORDERS = r"""
+options:
+  api_group:
+    description: API group of the C(ClusterOrder) resource. C(osac.openshift.io) is the other group in use.
+    type: str
+    default: cloudkit.openshift.io
+"""

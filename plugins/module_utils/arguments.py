@@ -1,0 +1,34 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Arguments that several modules share; their documentation is in the fragments of the same names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .orders import DEFAULT_GROUP
+
+Spec = dict[str, dict[str, Any]]
+
+KUBERNETES: Spec = {
+    "kubeconfig": {"type": "raw", "no_log": True},
+    "context": {"type": "str"},
+    "host": {"type": "str"},
+    "api_key": {"type": "str", "no_log": True},
+    "username": {"type": "str"},
+    "password": {"type": "str", "no_log": True},
+    "client_cert": {"type": "path", "aliases": ["cert_file"]},
+    "client_key": {"type": "path", "no_log": True, "aliases": ["key_file"]},
+    "ca_cert": {"type": "path", "aliases": ["ssl_ca_cert"]},
+    "validate_certs": {"type": "bool", "aliases": ["verify_ssl"]},
+    "proxy": {"type": "str"},
+    "no_proxy": {"type": "str"},
+    "impersonate_user": {"type": "str"},
+    "impersonate_groups": {"type": "list", "elements": "str"},
+}
+ORDERS: Spec = {"api_group": {"type": "str", "default": DEFAULT_GROUP}}
+
+
+def connection(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Of a module's parameters those that say how to reach the cluster."""
+    return {name: parameters[name] for name in KUBERNETES if parameters.get(name) is not None}

@@ -1,0 +1,282 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a run does for an order around its template: take it up before, put it down after. The template's own work is not here.
+
+Both read the world and do what is missing, so that a run that was killed anywhere is simply run again. Nothing here waits.
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import yaml
+
+from .fenced import Change, FencedWriter
+from .hypershift import API_VERSION as HYPERSHIFT
+from .kube import Kube, Object, retry_conflicts
+from .kube_errors import Conflict, KubeError, NotFound
+from .lease import DURATION, Lock, LockHeld, LockLost, acquire, read, release
+from .order_status import Action, Job, Outcome, derive_status
+from .order_world import World
+from .orders import (
+    FAILED,
+    READY,
+    ROLE_BINDING,
+    SERVICE_ACCOUNT,
+    ClusterOrder,
+    Failure,
+    Names,
+    config_version,
+    owns_namespace,
+    working_namespace,
+)
+from .templates import DELETE, INSTALL, POST_INSTALL, Checked, Template, TemplateError, check, resolve
+
+ENTRIES: dict[Action, str] = {"provision": INSTALL, "post_install": POST_INSTALL, "delete": DELETE}
+
+
+POLL_SECONDS = 1.0
+
+
+class NamespaceTaken(KubeError):
+    """The working namespace of the order is there and is not the order's."""
+
+
+@dataclass(frozen=True)
+class TakenUp:
+    """An order that this run works on, under its lock."""
+
+    order: ClusterOrder
+    lock: Lock
+    template: str
+    checked: Checked
+    has_post_install: bool
+    changes: list[Change] = field(default_factory=list)
+    kubeconfig: Object | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class LeftAlone:
+    """An order that this run does not work on, and why. `failed` where a person has to do something about it."""
+
+    namespace: str
+    name: str
+    reason: str
+    message: str
+    failed: bool = False
+
+
+class Fulfillment:
+    """The steps of one run over one connection. In check mode everything is read and predicted, and nothing written."""
+
+    def __init__(
+        self, kube: Kube, names: Names, templates: Mapping[str, Template], job: Job | None = None, check_mode: bool = False
+    ) -> None:
+        self._kube = kube
+        self._names = names
+        self._templates = templates
+        self._job = job
+        self._check_mode = check_mode
+
+    def find(self, namespace: str, name: str) -> ClusterOrder | None:
+        item = self._kube.find(self._names.api_version, "ClusterOrder", name, namespace)
+        return ClusterOrder.from_object(item, self._names.group) if item else None
+
+    def look(self, order: ClusterOrder) -> World:
+        """What is there for the order now."""
+        namespace = working_namespace(order.namespace, order.name)
+        cluster = self._kube.find(HYPERSHIFT, "HostedCluster", order.name, namespace)
+        pools = self._kube.list_all(HYPERSHIFT, "NodePool", namespace, f"{self._names.order_label}={order.labels[self._names.order_label]}")
+        exists = cluster is not None or bool(pools) or self._kube.find("v1", "Namespace", namespace) is not None
+        return World(cluster, pools, exists)
+
+    # Before the template
+
+    def take_up(self, namespace: str, name: str, step: Action, holder: str, wait_timeout: float = 0) -> TakenUp | LeftAlone:
+        """Take the lock of an order, check it against its template, and prepare its namespace."""
+        order = self.find(namespace, name)
+        if order is None:
+            return LeftAlone(namespace, name, "NotFound", f"There is no ClusterOrder {namespace}/{name}.", failed=step != "delete")
+        if order.management_state != "managed":
+            return LeftAlone(
+                namespace, name, "NotManaged", f"ClusterOrder {namespace}/{name} is {order.management_state}, as its annotation asks for."
+            )
+        if order.is_deleting and step != "delete":
+            return LeftAlone(namespace, name, "Deleting", f"ClusterOrder {namespace}/{name} is being deleted.")
+        try:
+            lock = self._lock(order, holder, wait_timeout)
+        except LockHeld as held:
+            return LeftAlone(namespace, name, "AlreadyRunning", str(held))
+        try:
+            return self._prepare(order, step, lock)
+        except LockLost as error:
+            return LeftAlone(namespace, name, "AlreadyRunning", str(error))
+        except (TemplateError, KubeError) as error:
+            refused = isinstance(error, TemplateError)
+            failure = Failure(
+                type(error).__name__, str(error), "prepare the order", retryable=isinstance(error, KubeError) and error.retryable
+            )
+            outcome = Outcome(step, config_version(order), accepted=False if refused else None, failure=failure, job=self._job)
+            self.put_down(order, lock, outcome)
+            return LeftAlone(namespace, name, failure.reason, failure.message, failed=True)
+
+    def _lock(self, order: ClusterOrder, holder: str, wait_timeout: float) -> Lock:
+        if not self._check_mode:
+            return acquire(self._kube, order.namespace, order.name, holder, wait_timeout=wait_timeout)
+        state = read(self._kube, order.namespace, order.name)
+        if not state.is_free(self._kube.server_time()):
+            raise LockHeld(state)
+        return Lock(order.namespace, order.name, holder, state.token + 1, DURATION, "", "")
+
+    def _prepare(self, order: ClusterOrder, step: Action, lock: Lock) -> TakenUp:
+        template = resolve(order.template_id, self._templates)
+        checked = check(template, order.template_parameters, order.node_requests, ENTRIES[step])
+        has_post_install = template.entry_point(POST_INSTALL) is not None
+        if step == "delete":
+            return TakenUp(self._mark_deleted(order), lock, template.id, checked, has_post_install)
+        if not order.is_carried_out:
+            # Before the first change, so that a run that ends half-way is not taken for one that went through.
+            order = self._write_status(
+                order, Outcome(step, config_version(order), accepted=True, node_requests=checked.node_requests, job=self._job)
+            )
+        order = self._hold(order)
+        changes = self.writer(lock).apply(self._surroundings(order), guard=lambda item, present: self._refuse_others(order, item, present))
+        kubeconfig = self._kubeconfig(order) if step == "post_install" else None
+        return TakenUp(order, lock, template.id, checked, has_post_install, changes, kubeconfig)
+
+    def _kubeconfig(self, order: ClusterOrder) -> Object:
+        """How to reach the new cluster, from the secret that its HostedCluster names."""
+        namespace = working_namespace(order.namespace, order.name)
+        cluster = self._kube.get(HYPERSHIFT, "HostedCluster", order.name, namespace)
+        name = cluster.get("status", {}).get("kubeconfig", {}).get("name")
+        if not name:
+            raise NotFound(
+                f"The cluster of {order.namespace}/{order.name} has no kubeconfig yet; run this when its control plane is available."
+            )
+        secret = self._kube.get("v1", "Secret", name, namespace)
+        content: Object = yaml.safe_load(base64.b64decode(secret["data"]["kubeconfig"]))
+        return content
+
+    def writer(self, lock: Lock) -> FencedWriter:
+        return FencedWriter(self._kube, lock, self._names.lock_token_annotation, self._check_mode)
+
+    def _hold(self, order: ClusterOrder) -> ClusterOrder:
+        """Put our finalizers on the order, so that it cannot go before its cluster."""
+        ours = (self._names.controller_finalizer, self._names.infrastructure_finalizer)
+        missing = [name for name in ours if name not in order.finalizers]
+        if not missing or self._check_mode:
+            return order
+        return self._change_finalizers(order, [*order.finalizers, *missing])
+
+    def _change_finalizers(self, order: ClusterOrder, finalizers: list[str]) -> ClusterOrder:
+        item = self._kube.patch(order.raw, {"metadata": {"finalizers": finalizers}})
+        return ClusterOrder.from_object(item, self._names.group)
+
+    def _surroundings(self, order: ClusterOrder) -> list[Object]:
+        """The namespace that all of the order's objects live in, and the account that may work in it."""
+        namespace = working_namespace(order.namespace, order.name)
+        own = {"namespace": namespace, "labels": order.labels}
+        return [
+            {
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "metadata": {"name": namespace, "labels": order.labels, "finalizers": [self._names.infrastructure_finalizer]},
+            },
+            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": SERVICE_ACCOUNT, **own}},
+            {
+                "apiVersion": "rbac.authorization.k8s.io/v1",
+                "kind": "RoleBinding",
+                "metadata": {"name": ROLE_BINDING, **own},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
+                "subjects": [{"kind": "ServiceAccount", "name": SERVICE_ACCOUNT, "namespace": namespace}],
+            },
+        ]
+
+    def _refuse_others(self, order: ClusterOrder, item: Object, present: Object) -> None:
+        if item["kind"] == "Namespace" and not owns_namespace(order, present):
+            name = item["metadata"]["name"]
+            raise NamespaceTaken(
+                f"The namespace {name} is there and is not that of order {order.namespace}/{order.name}; remove it, or rename the order."
+            )
+
+    def _mark_deleted(self, order: ClusterOrder) -> ClusterOrder:
+        """An order whose cluster is to go is deleted itself; its finalizers keep it until that is done."""
+        if not order.is_deleting and not self._check_mode:
+            order = self._hold(order)
+            self._kube.delete(order.raw, checked=True)
+            order = self.find(order.namespace, order.name) or order
+        return order
+
+    # After the template
+
+    def put_down(self, order: ClusterOrder, lock: Lock, outcome: Outcome | None, wait_timeout: float = 0) -> ClusterOrder | None:
+        """Write what came of it, go on with a deletion as far as it goes, and give the lock back. None once the order is gone.
+
+        `wait_timeout` is for people at a terminal: so long it goes on looking until the order is Ready, Failed or gone.
+        """
+        deadline = time.monotonic() + wait_timeout
+        written: ClusterOrder | None = order
+        try:
+            while written is not None:
+                written = self._write_status(written, outcome)
+                if written.is_deleting:
+                    written = self._clear_away(written, lock)
+                if written is None or written.phase in (READY, FAILED) or time.monotonic() >= deadline:
+                    break
+                time.sleep(POLL_SECONDS)
+                written, outcome = self.find(order.namespace, order.name), None
+        finally:
+            self.give_back(lock)
+        return written
+
+    def sync(self, order: ClusterOrder, world: World) -> ClusterOrder:
+        """Bring the status up to date with what was seen, without a lock: it only says what is there."""
+        return self._write_status(order, None, world)
+
+    def give_back(self, lock: Lock) -> None:
+        if not self._check_mode:
+            release(self._kube, lock)
+
+    def _write_status(self, order: ClusterOrder, outcome: Outcome | None, world: World | None = None) -> ClusterOrder:
+        """Bring the order's status up to date; no write where nothing has changed."""
+        if self._check_mode:
+            return order
+
+        def attempt() -> ClusterOrder:
+            nonlocal order, world
+            seen = world or self.look(order)
+            now = self._kube.server_time()
+            assert now is not None
+            status = derive_status(order, seen, now, outcome)
+            if status == order.status:
+                return order
+            try:
+                written = self._kube.replace(order.raw | {"status": status}, subresource="status")
+            except Conflict:
+                order, world = self.find(order.namespace, order.name) or order, None
+                raise
+            return ClusterOrder.from_object(written, self._names.group)
+
+        return retry_conflicts(attempt)
+
+    def _clear_away(self, order: ClusterOrder, lock: Lock) -> ClusterOrder | None:
+        """When the cluster is gone the namespace goes, and when that is gone the finalizers: last, and only then."""
+        world = self.look(order)
+        if world.hosted_cluster or world.node_pools or self._check_mode:
+            return order
+        name = working_namespace(order.namespace, order.name)
+        namespace = self._kube.find("v1", "Namespace", name)
+        if namespace is not None and owns_namespace(order, namespace):
+            self.writer(lock).delete([namespace])
+            ours = self._names.infrastructure_finalizer
+            left = [entry for entry in namespace["metadata"].get("finalizers", []) if entry != ours]
+            fresh = self._kube.find("v1", "Namespace", name)
+            if fresh is not None and ours in fresh["metadata"].get("finalizers", []):
+                self._kube.patch(fresh, {"metadata": {"finalizers": left}})
+            return order
+        mine = (self._names.controller_finalizer, self._names.infrastructure_finalizer)
+        self._change_finalizers(order, [entry for entry in order.finalizers if entry not in mine])
+        return self.find(order.namespace, order.name)

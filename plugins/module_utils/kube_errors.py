@@ -1,0 +1,117 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Everything that can go wrong with a cluster's API server, as one family; each error says what was tried and what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+
+class KubeError(Exception):
+    """The base of the family. `retryable` tells whether the same request may succeed later, unchanged."""
+
+    retryable = False
+
+
+class BadCredentials(KubeError):
+    """The connection itself is described wrongly: no such kubeconfig, context, file, or plugin."""
+
+
+class Unreachable(KubeError):
+    """No answer: wrong address, network down, certificate not trusted, or the connection broke."""
+
+    retryable = True
+
+
+class Unauthorized(KubeError):
+    """401: the server does not know who asks."""
+
+
+class Forbidden(KubeError):
+    """403: the server knows who asks and does not allow it."""
+
+
+class NotFound(KubeError):
+    """404: the object, or its kind, is not there."""
+
+
+class Conflict(KubeError):
+    """409: the object was changed by somebody else since it was read, or is there already."""
+
+    retryable = True
+
+
+class ApplyConflict(Conflict):
+    """409 of a server-side apply: other managers own fields that were to be set. `fields` has them by manager."""
+
+    retryable = False
+
+    def __init__(self, message: str, fields: Mapping[str, list[str]]) -> None:
+        super().__init__(message)
+        self.fields = dict(fields)
+
+
+class Gone(KubeError):
+    """410: a watch or a page starts too far in the past; list again."""
+
+    retryable = True
+
+
+class Invalid(KubeError):
+    """400 or 422: the server refuses the content. `fields` names what it does not like."""
+
+    def __init__(self, message: str, fields: list[str]) -> None:
+        super().__init__(message)
+        self.fields = fields
+
+
+class TooManyRequests(KubeError):
+    """429: the server is busy, and was still busy after the retries."""
+
+    retryable = True
+
+
+class ServerError(KubeError):
+    """5xx: the server failed to do what it was asked for."""
+
+    retryable = True
+
+
+def error_from(status: int, body: Any, what: str) -> KubeError:
+    """The error for an HTTP answer; `what` is the request in words, `body` a Kubernetes Status object where there is one."""
+    answer: Mapping[str, Any] = body if isinstance(body, Mapping) else {}
+    message = str(answer.get("message") or body or f"HTTP status {status}").strip()
+    details = answer.get("details")
+    causes = details.get("causes") if isinstance(details, Mapping) else None
+    causes = [cause for cause in causes or [] if isinstance(cause, Mapping)]
+    if status == 409 and (owners := _owners(causes)):
+        described = "; ".join(f"{manager} owns {', '.join(fields)}" for manager, fields in owners.items())
+        return ApplyConflict(f"{what}: {described}. Take the fields out of one of the two, or let the other manager give them up.", owners)
+    if status in (400, 422):
+        return Invalid(f"{what}: {message}", [str(cause["field"]) for cause in causes if cause.get("field")])
+    if message.startswith("failed to create typed patch object"):
+        # A server-side apply with a field that the kind does not have, or of a wrong type: the server calls that its own error, 500.
+        return Invalid(f"{what}: {' '.join(message.split())}", re.findall(r"\s\.(\S+): ", message))
+    simple: dict[int, tuple[type[KubeError], str]] = {
+        401: (Unauthorized, "the server does not accept the credentials; check the kubeconfig or the token"),
+        403: (Forbidden, f"{message}; grant the verb to the user or service account"),
+        # Where not even the kind is known, the answer is the plain text of an unknown address.
+        404: (NotFound, message if answer else "the server does not know this kind; check its apiVersion, or install its CRD"),
+        409: (Conflict, message),
+        410: (Gone, message),
+        429: (TooManyRequests, "the server asks for patience; try again later"),
+    }
+    kind, text = simple.get(status, (ServerError if status >= 500 else KubeError, message))
+    return kind(f"{what}: {text}")
+
+
+def _owners(causes: list[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """The managers named in the causes of an apply conflict, each with the fields it owns."""
+    owners: dict[str, list[str]] = {}
+    for cause in causes:
+        if cause.get("reason") == "FieldManagerConflict":
+            manager = str(cause.get("message", "")).partition('"')[2].partition('"')[0] or "another manager"
+            owners.setdefault(manager, []).append(str(cause.get("field", "")))
+    return owners

@@ -1,0 +1,209 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The cluster lock: a Lease per order that one run holds, renews and gives back; it never keeps anyone's work waiting for ever.
+
+What it assumes of clocks: only the API server's counts, as its `Date` header tells it. That is up to a second behind, so a renewal is
+written down as one second later, and rounding never frees a lease early. Between two answers a monotonic clock counts on from the last.
+Where no Date is to be had, a lease counts as expired once it was seen unchanged for its whole duration on a monotonic clock.
+
+`leaseTransitions` is the fencing token: it grows with each new holder and never shrinks, because a released lease is emptied and kept.
+"""
+
+from __future__ import annotations
+
+import datetime
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .kube import Kube, Object
+from .kube_errors import Conflict, KubeError, NotFound
+
+API_VERSION = "coordination.k8s.io/v1"
+DURATION = 60
+POLL_SECONDS = 1.0
+SECOND = datetime.timedelta(seconds=1)
+
+
+class LockHeld(KubeError):
+    """Another run holds the lock. That is not a failure of the order: the other run is doing the work."""
+
+    retryable = True
+
+    def __init__(self, state: LockState) -> None:
+        super().__init__(f"The lock of {state.namespace}/{state.order} is held by {state.holder}; it is freed when that run ends.")
+        self.state = state
+
+
+class LockLost(KubeError):
+    """The lock has gone to another run, so nothing may be written any more; that run does the work."""
+
+
+@dataclass(frozen=True)
+class LockState:
+    """What a Lease says. `holder` is empty when the lock is free."""
+
+    namespace: str
+    order: str
+    holder: str = ""
+    token: int = 0
+    duration: int = DURATION
+    acquired: str = ""
+    renewed: datetime.datetime | None = None
+    version: str = ""
+
+    def expires(self) -> datetime.datetime | None:
+        return self.renewed + datetime.timedelta(seconds=self.duration) if self.renewed else None
+
+    def is_free(self, now: datetime.datetime | None) -> bool:
+        """Whether anyone may take it, as far as a clock tells."""
+        expires = self.expires()
+        return not self.holder or (now is not None and expires is not None and now > expires)
+
+
+@dataclass(frozen=True)
+class Lock:
+    """A lock that is held: who holds it, and the token that goes with each write."""
+
+    namespace: str
+    order: str
+    holder: str
+    token: int
+    duration: int
+    acquired: str
+    version: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """For a playbook's variables, and back by `Lock(**variables)`."""
+        return dict(vars(self))
+
+
+def lease_name(order: str) -> str:
+    return f"cluster-{order}-lock"
+
+
+def read(kube: Kube, namespace: str, order: str) -> LockState:
+    """The state of an order's lock; one that was never taken is free and has token 0."""
+    lease = kube.find(API_VERSION, "Lease", lease_name(order), namespace)
+    return _state(namespace, order, lease) if lease else LockState(namespace, order)
+
+
+def acquire(
+    kube: Kube,
+    namespace: str,
+    order: str,
+    holder: str,
+    duration: int = DURATION,
+    wait_timeout: float = 0,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Lock:
+    """Take the lock, waiting up to `wait_timeout` seconds for it; LockHeld if another run has it still. Taking it twice is once."""
+    deadline = clock() + wait_timeout
+    seen_version, seen_since = "", clock()
+    while True:
+        lease = kube.find(API_VERSION, "Lease", lease_name(order), namespace)
+        state = _state(namespace, order, lease) if lease else LockState(namespace, order)
+        if state.version != seen_version:
+            seen_version, seen_since = state.version, clock()
+        now = kube.server_time()
+        stale = now is None and clock() - seen_since > state.duration
+        try:
+            if state.holder == holder:
+                # It may be about to expire.
+                return renew(kube, _held(state))
+            if stale or state.is_free(now):
+                return _take(kube, state, holder, duration, now)
+        except (Conflict, LockLost):
+            # Somebody was quicker; whoever it was is seen in the next look.
+            continue
+        except NotFound:
+            if not state.version:
+                raise
+            # The Lease was deleted since; without one before, it is the namespace that is missing.
+            continue
+        if clock() >= deadline:
+            raise LockHeld(state)
+        sleep(min(POLL_SECONDS, max(0.0, deadline - clock())) * random.uniform(0.5, 1.0))  # noqa: S311 - spreads contenders, keeps no secret
+
+
+def renew(kube: Kube, lock: Lock) -> Lock:
+    """Hold the lock for another duration; LockLost if it is no longer ours."""
+    return _write_as_holder(kube, lock, lock.holder)
+
+
+def release(kube: Kube, lock: Lock) -> bool:
+    """Give the lock back. False, and nothing changed, if it is not ours: then somebody else works under it."""
+    try:
+        _write_as_holder(kube, lock, "")
+    except LockLost:
+        return False
+    return True
+
+
+def verify(kube: Kube, lock: Lock) -> LockState:
+    """Raise LockLost unless the lock is still ours. Ask right before a write."""
+    state = read(kube, lock.namespace, lock.order)
+    if (state.holder, state.token) != (lock.holder, lock.token):
+        raise LockLost(
+            f"The lock of {lock.namespace}/{lock.order} is no longer ours: it has token {state.token}, holder {state.holder or 'nobody'}. "
+            "Nothing was written; the run that holds it goes on."
+        )
+    return state
+
+
+def _take(kube: Kube, state: LockState, holder: str, duration: int, now: datetime.datetime | None) -> Lock:
+    acquired = _micro_time(now or datetime.datetime.now(datetime.UTC))
+    lock = Lock(state.namespace, state.order, holder, state.token + 1, duration, acquired, state.version)
+    return _write(kube, lock, now)
+
+
+def _write_as_holder(kube: Kube, lock: Lock, holder: str) -> Lock:
+    """Compare and swap on the version we know; where it is not the newest, look whether the lock is still ours and try again."""
+    if not lock.version:
+        lock = replace(lock, version=verify(kube, lock).version)
+    while True:
+        try:
+            return _write(kube, replace(lock, holder=holder), kube.server_time())
+        except (Conflict, NotFound):
+            lock = replace(lock, version=verify(kube, lock).version)
+
+
+def _held(state: LockState) -> Lock:
+    return Lock(state.namespace, state.order, state.holder, state.token, state.duration, state.acquired, state.version)
+
+
+def _state(namespace: str, order: str, lease: Object) -> LockState:
+    spec = lease.get("spec") or {}
+    renewed = spec.get("renewTime")
+    return LockState(
+        namespace,
+        order,
+        holder=spec.get("holderIdentity") or "",
+        token=int(spec.get("leaseTransitions") or 0),
+        duration=int(spec.get("leaseDurationSeconds") or DURATION),
+        acquired=spec.get("acquireTime") or "",
+        renewed=datetime.datetime.fromisoformat(renewed) if renewed else None,
+        version=lease["metadata"]["resourceVersion"],
+    )
+
+
+def _write(kube: Kube, lock: Lock, now: datetime.datetime | None) -> Lock:
+    """Write the lock's Lease, if it is at the version that the lock knows. Without a holder it is emptied, but its token stays."""
+    renewed = _micro_time((now or datetime.datetime.now(datetime.UTC)) + SECOND)
+    held = {"holderIdentity": lock.holder, "acquireTime": lock.acquired, "renewTime": renewed}
+    spec = {"leaseDurationSeconds": lock.duration, "leaseTransitions": lock.token} | (held if lock.holder else dict.fromkeys(held))
+    metadata = {"name": lease_name(lock.order), "namespace": lock.namespace}
+    lease: Object = {"apiVersion": API_VERSION, "kind": "Lease", "metadata": metadata}
+    if lock.version:
+        # Not replaced as a whole: that would make a deleted Lease anew, and take away labels that others have put on it.
+        written = kube.patch(lease | {"metadata": metadata | {"resourceVersion": lock.version}}, {"spec": spec})
+    else:
+        written = kube.create(lease | {"spec": spec})
+    return replace(lock, version=written["metadata"]["resourceVersion"])
+
+
+def _micro_time(moment: datetime.datetime) -> str:
+    return moment.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

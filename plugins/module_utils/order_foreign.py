@@ -1,0 +1,85 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A ClusterOrder's status under another controller's CRD: cut down to what that accepts, and back. It talks to nobody.
+
+OSAC's CRDs know four fields of our status: phase (without Degraded), conditions, clusterReference and nodeRequests. Whatever else
+is written they drop in silence, or refuse, as the newer one does with nodeSets, which there means something else. What the next
+decision depends on must survive that, so it travels in the message of one more condition, the only place those CRDs leave us.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+Object = dict[str, Any]
+
+RECORD = "FulfillmentRecord"
+SHARED_FIELDS = ("clusterReference", "nodeRequests")
+# Their phases are Progressing, Failed, Ready and Deleting. A broken cluster must not look as if all were well or under way.
+FOREIGN_PHASE = {"Degraded": "Failed"}
+# A condition's message holds 32768 characters and JSON may need six for one, so the longest texts are kept in part only.
+MESSAGE_LIMIT, TASK_LIMIT = 2048, 256
+
+
+def prunes_our_fields(crd: Object) -> bool:
+    """Whether this CustomResourceDefinition of ClusterOrders would drop what only our status has."""
+    for version in crd["spec"]["versions"]:
+        if version["name"] == "v1alpha1":
+            status = version["schema"]["openAPIV3Schema"]["properties"].get("status", {})
+            return not status.get("x-kubernetes-preserve-unknown-fields") and "failure" not in status.get("properties", {})
+    return True
+
+
+def for_foreign_crd(status: Object, stored: Object) -> Object:
+    """A derived status as another controller's CRD takes it; `stored` is the status as the API server has it now.
+
+    The other controller's own fields stay as they are stored. Compare the result with `stored` to see whether a write is needed.
+    """
+    record = {
+        "type": RECORD,
+        "status": "True",
+        "reason": "FieldsNotInSchema",
+        "message": json.dumps(_record(status), separators=(",", ":"), sort_keys=True),
+        "lastTransitionTime": max(item["lastTransitionTime"] for item in status["conditions"]),
+    }
+    result = {name: value for name, value in stored.items() if name not in SHARED_FIELDS}
+    result |= {name: status[name] for name in SHARED_FIELDS if name in status}
+    return result | {"phase": FOREIGN_PHASE.get(status["phase"], status["phase"]), "conditions": [*status["conditions"], record]}
+
+
+def restored(stored: Object) -> Object:
+    """A stored status as it was before `for_foreign_crd`; one that never went through it comes back as it is."""
+    status = dict(stored)
+    if any("resourceClass" not in item for item in stored.get("nodeSets") or []):
+        del status["nodeSets"]  # the other controller's
+    found = [item for item in stored.get("conditions", []) if item.get("type") == RECORD]
+    if not found:
+        return status
+    status["conditions"] = [item for item in stored["conditions"] if item.get("type") != RECORD]
+    try:
+        record = json.loads(found[0]["message"])
+    except (ValueError, KeyError):  # somebody's edit: then nothing is remembered, and the order is looked at afresh
+        return status
+    if not isinstance(record, dict):
+        return status
+    phase = record.pop("phase", None)
+    if phase in FOREIGN_PHASE and status.get("phase") == FOREIGN_PHASE[phase]:
+        status["phase"] = phase
+    requested = record.pop("requested", None)
+    if isinstance(requested, dict):
+        record["nodeSets"] = [{"resourceClass": name, "requested": count, "ready": 0} for name, count in requested.items()]
+    return record | status
+
+
+def _record(status: Object) -> Object:
+    record: Object = {name: status[name] for name in ("phase", "configVersion", "observedGeneration") if name in status}
+    if "failure" in status:
+        failure = dict(status["failure"])
+        for name, limit in (("message", MESSAGE_LIMIT), ("task", TASK_LIMIT)):
+            if name in failure:
+                failure[name] = failure[name][:limit]
+        record["failure"] = failure
+    if "nodeSets" in status:  # without the ready count: it changes often and nothing is decided by it
+        record["requested"] = {item["resourceClass"]: item["requested"] for item in status["nodeSets"] if "resourceClass" in item}
+    return record

@@ -1,0 +1,50 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Which orders a run is about: those that a person, an event of ours, or a webhook's payload names. Of a payload only names count."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+
+
+class OrderName(NamedTuple):
+    namespace: str
+    name: str
+
+
+class NoSuchSelection(Exception):
+    """What was given names no order; the text says what to give."""
+
+
+def named(name: str | None, namespace: str | None, orders: Sequence[Any], event: Any) -> list[OrderName]:
+    """The orders that are named in any of the usual ways, each once."""
+    found = [_one(entry) for entry in orders]
+    if name:
+        found.append(_one({"name": name, "namespace": namespace}))
+    if not found and isinstance(event, Mapping):
+        found = _of_event(event)
+    return list(dict.fromkeys(found))
+
+
+def _of_event(event: Mapping[str, Any]) -> list[OrderName]:
+    """An event of ours has `orders` or `order`; a plain webhook has the whole ClusterOrder as its `payload`."""
+    payload = event.get("payload")
+    if isinstance(payload, Mapping):
+        return [_one(payload.get("metadata"))]
+    if event.get("orders"):
+        return [_one(entry) for entry in event["orders"]]
+    return [_one(event["order"])] if event.get("order") else []
+
+
+def _one(entry: Any) -> OrderName:
+    if isinstance(entry, str) and entry.count("/") == 1:
+        entry = dict(zip(("namespace", "name"), entry.split("/"), strict=True))
+    parts = [entry.get(key) for key in OrderName._fields] if isinstance(entry, Mapping) else []
+    # What comes from a webhook ends up in a path of the API: only what can be a name may pass.
+    if not parts or not all(isinstance(part, str) and DNS_NAME.fullmatch(part) for part in parts):
+        raise NoSuchSelection("An order is named by its name and its namespace: give both, as name and namespace or as <namespace>/<name>.")
+    return OrderName(*map(str, parts))
