@@ -1,46 +1,50 @@
-"""`make demo`: the main job from nothing to a running cluster and back, with a line for each stage."""
+"""`make demo`: an order from nothing to a running cluster, scaled, and back to nothing, with a line for each stage."""
 
 from __future__ import annotations
 
 import base64
 import contextlib
+import json
 import os
+import subprocess
+import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..sandbox import gobuild
 from ..sandbox.access import Access, until
-from ..sandbox.processes import write_private
+from ..sandbox.processes import tail, write_private
 from ..sandbox.sandbox import Sandbox
-from ..sandbox.screen import Stage, heading, run_command, stage
+from ..sandbox.screen import UserError, heading, run_command, stage
 
 ROOT = Path(__file__).resolve().parents[2]
-EXAMPLE = Path("docs/examples/hosted_cluster.yaml")
+EXAMPLE = Path("docs/examples/cluster_order.yaml")
 STATE = Path(os.environ.get("OPENFLEET_SANDBOX", ROOT / ".sandbox"))
-NAMESPACE = NAME = "demo"
-STAGE_SECONDS = 300
+NAMESPACE, NAME = "orders", "demo"
+WORKING_NAMESPACE = f"{NAMESPACE}-{NAME}"
+STEPS = ("Accepted", "NamespaceCreated", "ControlPlaneCreated", "ControlPlaneAvailable", "NodesReady", "ClusterAvailable")
+WAIT_SECONDS = 300
 
 
 def main() -> int:
-    heading("openfleet.clusters: a cluster on a hub of this machine")
+    heading("openfleet.clusters: from an order to a cluster, on a hub of this machine")
     gobuild.build(s3=False)
     sandbox = Sandbox(STATE)
-    with running(sandbox) as hub, cluster_objects(hub):
-        with stage("Control plane") as shown:
-            cluster = until_condition(hub, shown, "hostedcluster", "Available")
-            endpoint = cluster["status"]["controlPlaneEndpoint"]
-            shown.note(f"available at {endpoint['host']}:{endpoint['port']}")
-        with stage("Nodes") as shown:
-            pool = until_condition(hub, shown, "nodepool", "Ready", f"{NAME}-workers")
-            shown.note(f"{pool['status']['replicas']} Ready")
-        kubeconfig = sandbox.state / f"{NAME}.kubeconfig"
-        secret = hub.get("secret", cluster["status"]["kubeconfig"]["name"], "-n", NAMESPACE)
-        write_private(kubeconfig, base64.b64decode(secret["data"]["kubeconfig"]))
-        heading(f"$ kubectl --kubeconfig={relative(kubeconfig)} get nodes")
-        print(Access(kubeconfig).kubectl("get", "nodes").stdout)
-        version = cluster["status"]["version"]["desired"]["version"]
-    summary(version)
+    with running(sandbox) as hub, order(hub):
+        with playbook(hub, "create_cluster"):
+            show_progress(hub, "2 of 2 ready")
+        heading("$ kubectl get clusterorders -n orders")
+        print(hub.kubectl("get", "clusterorders", "-n", NAMESPACE).stdout)
+        show_nodes(hub, sandbox)
+        with stage("Order changed: 3 nodes instead of 2"):
+            wanted = json.dumps({"spec": {"nodeRequests": [{"resourceClass": "fc430", "numberOfNodes": 3}]}})
+            hub.kubectl("patch", "clusterorder", NAME, "-n", NAMESPACE, "--type=merge", "-p", wanted)
+        with playbook(hub, "create_cluster"):
+            show_progress(hub, "3 of 3 ready", steps=("NodesReady",))
+        show_nodes(hub, sandbox)
+    summary()
     return 0
 
 
@@ -59,48 +63,87 @@ def running(sandbox: Sandbox) -> Iterator[Access]:
 
 
 @contextlib.contextmanager
-def cluster_objects(hub: Access) -> Iterator[None]:
-    with stage(f"HostedCluster {NAME} with a NodePool of 2 applied"):
+def order(hub: Access) -> Iterator[None]:
+    """The order of the example, deleted at the end with all that was made for it."""
+    with stage(f"ClusterOrder {NAME} for a cluster with 2 nodes created"):
         hub.kubectl("apply", "-f", str(ROOT / EXAMPLE))
     try:
         yield
     finally:
-        with stage(f"HostedCluster {NAME} and all that belonged to it deleted"):
-            hub.kubectl("delete", "hostedcluster", NAME, "-n", NAMESPACE, f"--timeout={STAGE_SECONDS}s")
-            hub.kubectl("delete", "namespace", NAMESPACE, f"--timeout={STAGE_SECONDS}s")
+        with stage("Cluster, namespace, finalizers and order deleted"), playbook(hub, "delete_cluster"):
+            until(lambda: hub.get("clusterorder", NAME, "-n", NAMESPACE) is None, "the order is gone", WAIT_SECONDS)
+            if hub.get("namespace", WORKING_NAMESPACE) is not None:
+                raise UserError(f"The order is gone, and its namespace {WORKING_NAMESPACE} is still there.")
 
 
-def until_condition(hub: Access, shown: Stage, kind: str, wanted: str, name: str = NAME) -> Any:
-    """Wait for a condition to be True, and show what it says meanwhile."""
+@contextlib.contextmanager
+def playbook(hub: Access, name: str) -> Iterator[None]:
+    """The playbook at work while the body looks on; if it fails, the end of its output is shown."""
+    variables = {"cluster_order_name": NAME, "cluster_order_namespace": NAMESPACE, "cluster_wait_timeout": WAIT_SECONDS}
+    command = ["ansible-playbook", f"openfleet.clusters.{name}", "-e", json.dumps(variables)]
+    with tempfile.NamedTemporaryFile(prefix=f"{name}-") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | {"K8S_AUTH_KUBECONFIG": str(hub.kubeconfig)})
+        try:
+            yield
+            failed = process.wait()
+        except BaseException:
+            process.terminate()
+            failed = process.wait()
+            raise
+        finally:
+            if failed:
+                print(tail(Path(log.name)))
+        if failed:
+            raise UserError(f"The playbook openfleet.clusters.{name} failed; the end of its output is above.")
 
-    def met() -> Any:
-        item = hub.get(kind, name, "-n", NAMESPACE)
-        for condition in item.get("status", {}).get("conditions", []):
-            if condition["type"] == wanted:
-                shown.note(condition["message"])
-                return item if condition["status"] == "True" else None
-        return None
 
-    return until(met, f"{kind} {name} is {wanted}", STAGE_SECONDS)
-
-
-def relative(path: Path) -> Path:
-    return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+def show_progress(hub: Access, nodes: str, steps: tuple[str, ...] = STEPS) -> None:
+    """A line for each condition as it becomes True, and one for the phase."""
+    for step in steps:
+        with stage(f"  {step}") as shown:
+            shown.note(until(partial(message, hub, step, nodes), f"the order is {step}", WAIT_SECONDS))
+    with stage("  Phase") as shown:
+        until(lambda: status(hub).get("phase") == "Ready", "the order is Ready", WAIT_SECONDS)
+        shown.note(f"Ready at {status(hub)['apiURL']}")
 
 
-def summary(version: str) -> None:
+def status(hub: Access) -> dict[str, Any]:
+    found: dict[str, Any] = hub.get("clusterorder", NAME, "-n", NAMESPACE).get("status", {})
+    return found
+
+
+def message(hub: Access, kind: str, nodes: str) -> str:
+    """What a condition says once it is True, nothing before."""
+    for condition in status(hub).get("conditions", []):
+        if condition["type"] == kind and condition["status"] == "True" and (kind != "NodesReady" or condition["message"] == nodes):
+            return str(condition["message"])
+    return ""
+
+
+def show_nodes(hub: Access, sandbox: Sandbox) -> None:
+    """What the new cluster itself says, asked with its own kubeconfig."""
+    secret = hub.get("secret", f"{NAME}-admin-kubeconfig", "-n", WORKING_NAMESPACE)
+    kubeconfig = sandbox.state / f"{NAME}.kubeconfig"
+    write_private(kubeconfig, base64.b64decode(secret["data"]["kubeconfig"]))
+    shown = kubeconfig.relative_to(ROOT) if kubeconfig.is_relative_to(ROOT) else kubeconfig
+    heading(f"$ kubectl --kubeconfig={shown} get nodes")
+    print(Access(kubeconfig).kubectl("get", "nodes").stdout)
+
+
+def summary() -> None:
     print(f"""
-What was built: a hub (etcd, kube-apiserver and kube-controller-manager {gobuild.KUBERNETES_VERSION}), and on it the HostedCluster
-{NAMESPACE}/{NAME}, release {version}, with an API server of its own and 2 nodes. The hub, the hosted API server and all objects
+What was built: a hub (etcd, kube-apiserver and kube-controller-manager {gobuild.KUBERNETES_VERSION}), and on it, from the order
+{NAMESPACE}/{NAME}, a HostedCluster with an API server of its own and 2, then 3 nodes. The hub, the hosted API server and all objects
 were real; HyperShift's operator and the machines behind the nodes were a stand-in.
-Its kubeconfig was in the hub's secret {NAMESPACE}/{NAME}-admin-kubeconfig.
+Its kubeconfig was in the hub's secret {WORKING_NAMESPACE}/{NAME}-admin-kubeconfig.
 
 Try next, and keep it running:
   make sandbox-up
   . .venv/bin/activate
   export KUBECONFIG=$(openfleet-sandbox kubeconfig)
   kubectl apply -f {EXAMPLE}
-  kubectl get hostedclusters,nodepools -A
+  ansible-playbook openfleet.clusters.create_cluster -e cluster_wait_timeout=60
+  kubectl get clusterorders,hostedclusters,nodepools -A
   make sandbox-down""")
 
 

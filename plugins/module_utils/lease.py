@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import datetime
 import random
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +26,7 @@ API_VERSION = "coordination.k8s.io/v1"
 DURATION = 60
 POLL_SECONDS = 1.0
 SECOND = datetime.timedelta(seconds=1)
+LEASE_NAME = re.compile("cluster-(.+)-lock")
 
 
 class LockHeld(KubeError):
@@ -90,6 +92,13 @@ def read(kube: Kube, namespace: str, order: str) -> LockState:
     return _state(namespace, order, lease) if lease else LockState(namespace, order)
 
 
+def read_all(kube: Kube, namespace: str | None = None) -> list[LockState]:
+    """The state of every lock there is, in one namespace or in all."""
+    leases = kube.list_all(API_VERSION, "Lease", namespace)
+    found = ((LEASE_NAME.fullmatch(lease["metadata"]["name"]), lease) for lease in leases)
+    return [_state(lease["metadata"]["namespace"], name[1], lease) for name, lease in found if name]
+
+
 def acquire(
     kube: Kube,
     namespace: str,
@@ -129,9 +138,48 @@ def acquire(
         sleep(min(POLL_SECONDS, max(0.0, deadline - clock())) * random.uniform(0.5, 1.0))  # noqa: S311 - spreads contenders, keeps no secret
 
 
+def acquire_all(
+    kube: Kube, orders: Iterable[tuple[str, str]], holder: str, duration: int = DURATION, wait_timeout: float = 0
+) -> list[Lock]:
+    """Take the locks of several orders, each a namespace and a name: all of them, or LockHeld and none.
+
+    They are taken in one order by everybody, so that two runs never wait for each other, and those taken already are renewed meanwhile.
+    """
+    deadline = time.monotonic() + wait_timeout
+    held: list[Lock] = []
+    new: list[Lock] = []
+    renewed = time.monotonic()
+
+    def pause(seconds: float) -> None:
+        nonlocal renewed
+        time.sleep(seconds)
+        if time.monotonic() - renewed > duration / 3:
+            held[:] = [renew(kube, lock) for lock in held]
+            renewed = time.monotonic()
+
+    try:
+        for namespace, order in sorted(set(orders)):
+            left = max(0.0, deadline - time.monotonic())
+            was_ours = read(kube, namespace, order).holder == holder
+            held.append(acquire(kube, namespace, order, holder, duration, left, sleep=pause))
+            if not was_ours:
+                new.append(held[-1])
+    except KubeError:
+        for lock in new:
+            release(kube, lock)
+        raise
+    return held
+
+
 def renew(kube: Kube, lock: Lock) -> Lock:
     """Hold the lock for another duration; LockLost if it is no longer ours."""
     return _write_as_holder(kube, lock, lock.holder)
+
+
+def release_held(kube: Kube, namespace: str, order: str, holder: str) -> bool:
+    """Give back a lock of which only the holder is known. False, and nothing changed, if it is another's or nobody's."""
+    state = read(kube, namespace, order)
+    return state.holder == holder and release(kube, _held(state))
 
 
 def release(kube: Kube, lock: Lock) -> bool:

@@ -277,7 +277,7 @@ def _nodes_ready(nodes: Sequence[NodeSet] | None) -> Verdict:
 def _accepted(order: ClusterOrder, heard: Outcome | None, carried_out: bool) -> Verdict:
     if heard and heard.accepted is False and heard.failure:
         return Verdict(FALSE, heard.failure.reason, heard.failure.message)
-    if carried_out or (heard and (heard.accepted or heard.finished)):
+    if carried_out or (heard and heard.accepted):
         return Verdict(TRUE, "Valid", "The template and its parameters are valid")
     before = order.condition("Accepted")
     if before and (before.get("observedGeneration") == order.generation or order.is_deleting):

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from .hypershift import API_VERSION as HYPERSHIFT
@@ -14,10 +15,12 @@ from .orders import ClusterOrder, Names, working_namespace
 
 
 class Snapshot:
-    """The hub as it was when this was made."""
+    """The hub as it was when this was made. `orders` are all there are, unless those that matter are given."""
 
-    def __init__(self, kube: Kube, names: Names) -> None:
-        self.orders = [ClusterOrder.from_object(item, names.group) for item in kube.list_all(names.api_version, "ClusterOrder")]
+    def __init__(self, kube: Kube, names: Names, orders: Sequence[ClusterOrder] | None = None) -> None:
+        if orders is None:
+            orders = [ClusterOrder.from_object(item, names.group) for item in kube.list_all(names.api_version, "ClusterOrder")]
+        self.orders = orders
         self._clusters = {_place(item): item for item in kube.list_all(HYPERSHIFT, "HostedCluster")}
         self._pools: dict[str, list[Object]] = {}
         for pool in kube.list_all(HYPERSHIFT, "NodePool"):
@@ -33,9 +36,9 @@ class Snapshot:
 
     def needing(self, step: Action) -> list[ClusterOrder]:
         """The orders whose next action is this step."""
-        return [order for order in self.orders if self._next(order) == step]
+        return [order for order in self.orders if self.next_action(order) == step]
 
-    def _next(self, order: ClusterOrder) -> Action | None:
+    def next_action(self, order: ClusterOrder) -> Action | None:
         world = self.world(order)
         return next_action(order, world.hosted_cluster, world.node_pools, self.time)
 

@@ -449,6 +449,15 @@ def test_a_hosted_cluster_made_anew_has_its_template_still_to_be_applied() -> No
     in_one_run = derive(ready_order(), anew, 7, provisioned(order()))
     assert in_one_run["phase"] == "Ready"
     assert since(in_one_run, "TemplateApplied") == text(at(7))
+    assert since(in_one_run, "NamespaceCreated") == text(START)
+
+
+def test_what_was_applied_goes_with_the_hosted_cluster() -> None:
+    gone = looked_at(ready_order(), World(None, (), True))
+    assert state_of(gone.status, "TemplateApplied") == ("False", "HostedClusterMissing")
+    back = derive(gone, WELL, outcome=provisioned(gone, template_applied=False))
+    assert state_of(back, "TemplateApplied") == ("False", "PostInstallPending")
+    assert back["phase"] == "Degraded"
 
 
 def test_a_refused_order_says_why() -> None:

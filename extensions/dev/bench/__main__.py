@@ -1,0 +1,34 @@
+"""Run every measurement and print the table."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from ...sandbox import gobuild
+from ...sandbox.sandbox import Sandbox
+from ...sandbox.screen import heading, run_command
+from .order_rows import contention, fifty_orders, one_order
+from .sandbox_rows import control_planes, many_status_only
+from .timing import table
+
+
+def main() -> int:
+    heading("openfleet.clusters: measuring")
+    gobuild.build(s3=False)
+    with tempfile.TemporaryDirectory() as folder:
+        sandbox, load = Sandbox(Path(folder) / "sandbox"), Sandbox(Path(folder) / "load")
+        try:
+            rows = [*control_planes(sandbox), *many_status_only(sandbox)]
+            sandbox.down()
+            load.up(status_only=True, attached=True)
+            rows += [*one_order(load), *fifty_orders(load), *contention(load)]
+        finally:
+            sandbox.down()
+            load.down()
+    table(rows)
+    return 0
+
+
+if __name__ == "__main__":
+    run_command(main)

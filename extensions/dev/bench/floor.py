@@ -1,0 +1,48 @@
+"""The floor of every comparison: requests to an API server from one bare process, over one connection, without any library."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import re
+import ssl
+import tempfile
+from pathlib import Path
+from typing import Any
+
+Object = dict[str, Any]
+
+
+class BareClient:
+    """The floor: one connection, no library, nothing but the requests themselves."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        content = json.loads(kubeconfig.read_text())
+        cluster, user = content["clusters"][0]["cluster"], content["users"][0]["user"]
+        context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+        with tempfile.NamedTemporaryFile() as pair:
+            pair.write(base64.b64decode(user["client-certificate-data"]) + base64.b64decode(user["client-key-data"]))
+            pair.flush()
+            context.load_cert_chain(pair.name)
+        host, port = cluster["server"].removeprefix("https://").split(":")
+        self._connection = http.client.HTTPSConnection(host, int(port), context=context)
+
+    def send(self, method: str, path: str, body: Object | None = None, content_type: str = "application/json") -> str:
+        self._connection.request(method, path, json.dumps(body) if body else None, {"Content-Type": content_type})
+        response = self._connection.getresponse()
+        text = response.read().decode()
+        if response.status >= http.HTTPStatus.BAD_REQUEST:
+            raise RuntimeError(f"{method} {path}: {text}")
+        return text
+
+    def requests(self) -> int:
+        """How many requests the API server has answered to Ansible, by its own count; watches and leader leases do not count."""
+        return self._counted(r'verb="(GET|LIST|POST|PUT|PATCH|APPLY|DELETE)"')
+
+    def writes(self) -> int:
+        return self._counted(r'verb="(POST|PUT|PATCH|APPLY|DELETE)"')
+
+    def _counted(self, pattern: str) -> int:
+        lines = re.findall(r"^apiserver_request_total{(.*)} (\S+)$", self.send("GET", "/metrics"), re.MULTILINE)
+        return int(sum(float(value) for labels, value in lines if re.search(pattern, labels)))

@@ -1,0 +1,232 @@
+"""The life of a cluster order by `ansible-playbook`: made, changed, seen, deleted, made again; and what a second run costs."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.extensions.sandbox.crds import COLLECTION_CRDS, load_crd
+from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import UPSTREAM, fresh_namespace
+from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
+
+from .orders import GROUP, NEXT_RELEASE, OTHER_GROUP, PULL_SECRET, RELEASE, Doorman, Orders
+from .samples import FAULT
+
+HELD = '[{"op": "add", "path": "/metadata/finalizers/-", "value": "example.com/other"}]'
+MADE = [
+    "HostedCluster/demo",
+    "NodePool/demo-fc430",
+    "RoleBinding/cloudkit",
+    "Secret/demo-pull-secret",
+    "ServiceAccount/cloudkit",
+]
+
+
+@pytest.fixture(scope="session")
+def quick_upstream_hub(new_sandbox: Callable[..., Sandbox]) -> Access:
+    crds = UPSTREAM / "hypershift"
+    if not crds.is_dir():
+        pytest.skip(f"HyperShift's own CRDs are not at {crds}; OPENFLEET_UPSTREAM_CRDS names the folder that has them")
+    return Access(new_sandbox(status_only=True, hypershift_crds=crds).kubeconfig())
+
+
+@pytest.fixture(params=[("quick_hub", GROUP), ("quick_hub", OTHER_GROUP), ("quick_upstream_hub", GROUP)], ids="-".join)
+def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Orders]:
+    """A place for orders on each kind of hub, under each API group."""
+    hub_name, group = request.param
+    hub: Access = request.getfixturevalue(hub_name)
+    if group != GROUP:
+        hub.apply(load_crd(COLLECTION_CRDS / "clusterorders.yaml", group))
+        hub.wait(f"crd/clusterorders.{group}", "--for=condition=Established")
+    with fresh_namespace(hub) as namespace:
+        place = Orders(hub, namespace, tmp_path, group)
+        yield place
+        place.clean_up()
+
+
+def test_an_order_is_carried_out_changed_deleted_and_placed_again(anywhere: Orders) -> None:
+    orders = anywhere
+    orders.place(nodes={"fc430": 2})
+    orders.create()
+    assert orders.names() == MADE
+    assert orders.pools() == {"fc430": 2}
+    status = orders.status()
+    assert status["nodeSets"] == [{"resourceClass": "fc430", "requested": 2, "ready": 2}]
+    assert status["clusterReference"] == {
+        "namespace": orders.working(),
+        "hostedClusterName": "demo",
+        "serviceAccountName": "cloudkit",
+        "roleBindingName": "cloudkit",
+    }
+    assert status["apiURL"].startswith("https://127.0.0.1:") and "failure" not in status
+    assert orders.get()["metadata"]["finalizers"] == [f"{orders.group}/finalizer", f"{orders.group}/infrastructure"]
+
+    orders.place(nodes={"fc430": 3, "fc640": 1})  # one more, and a class added
+    orders.create()
+    assert orders.pools() == {"fc430": 3, "fc640": 1}
+    orders.place(nodes={"fc430": 1})  # fewer, and the class removed
+    orders.create()
+    until(lambda: orders.pools() == {"fc430": 1}, "the NodePool of the class that was removed is gone")
+
+    orders.place(nodes={"fc430": 1}, release_image=NEXT_RELEASE)
+    orders.create()
+    releases = [item["spec"]["release"]["image"] for item in orders.objects() if item["kind"] in ("HostedCluster", "NodePool")]
+    assert releases == [NEXT_RELEASE, NEXT_RELEASE]
+
+    orders.delete()
+    assert orders.is_gone()
+    orders.place(nodes={"fc430": 2})
+    orders.create()
+    assert orders.pools() == {"fc430": 2}
+    hosted_cluster = orders.hub.get("hostedcluster", "demo", "-n", orders.working())
+    assert hosted_cluster["spec"]["release"]["image"] == RELEASE
+
+
+def test_an_order_without_nodes_gets_those_of_its_template(orders: Orders) -> None:
+    orders.place()
+    orders.create()
+    assert orders.pools() == {"fc430": 2}
+    assert orders.status()["nodeSets"] == [{"resourceClass": "fc430", "requested": 2, "ready": 2}]
+
+
+def test_an_order_is_ready_with_its_nodes_and_degraded_without_them(orders: Orders) -> None:
+    orders.place(nodes={"fc430": 2})
+    orders.create()
+    annotate = ("annotate", "nodepool/demo-fc430", "-n", orders.working())
+    orders.hub.kubectl(*annotate, f"{FAULT}=lose-node")
+    orders.until_phase("Degraded")
+    nodes = orders.condition("NodesReady")
+    assert (nodes["status"], nodes["message"]) == ("False", "1 of 2 ready")
+    assert "1 of 2 ready" in orders.condition("ClusterAvailable")["message"]
+    orders.hub.kubectl(*annotate, f"{FAULT}-")
+    orders.until_phase("Ready")
+    assert orders.condition("NodesReady")["status"] == "True"
+
+
+def test_an_order_is_not_ready_before_its_nodes_are(orders: Orders) -> None:
+    orders.place(nodes={"fc430": 2})
+    orders.create()
+    orders.hub.kubectl("annotate", "nodepool/demo-fc430", "-n", orders.working(), f"{FAULT}=lose-node")
+    orders.place(nodes={"fc430": 3})
+    orders.play("create_cluster").well()
+    orders.play("sync_status").well()
+    assert orders.status()["phase"] == "Progressing"
+    assert orders.condition("NodesReady")["status"] == "False"
+
+
+def test_a_second_run_changes_nothing_and_writes_only_its_lock(orders: Orders) -> None:
+    orders.place(nodes={"fc430": 2, "fc640": 1})
+    orders.create()
+    before = orders.versions()
+    with Doorman(orders.hub.kubeconfig, orders.folder).open() as door:
+        run = orders.play("create_cluster", kubeconfig=door.kubeconfig).well()
+    assert run.changed == 0, run.output
+    lease = f"/apis/coordination.k8s.io/v1/namespaces/{orders.namespace}/leases/cluster-demo-lock"
+    assert {request.path.partition("?")[0] for request in door.writes} == {lease}
+    assert len(door.requests) <= 12, door.requests
+    assert orders.versions() == before
+    assert "holderIdentity" not in orders.lease()
+
+
+def test_check_mode_predicts_and_changes_nothing(orders: Orders) -> None:
+    orders.place(nodes={"fc430": 2})
+    untouched = orders.get()
+    predicted = orders.play("create_cluster", "demo", "--check").well()
+    assert predicted.changed > 0
+    assert orders.get() == untouched and not orders.lease()
+    assert orders.hub.get("namespace", orders.working()) is None
+
+    orders.create()
+    before = orders.versions()
+    assert orders.play("create_cluster", "demo", "--check").well().changed == 0
+    orders.place(nodes={"fc430": 3})
+    ordered = orders.get()
+    assert orders.play("create_cluster", "demo", "--check").well().changed > 0
+    assert orders.play("delete_cluster", "demo", "--check").well().changed > 0
+    assert orders.get() == ordered
+    after = orders.versions()
+    order = "ClusterOrder/demo"
+    assert {key: value for key, value in after.items() if key != order} == {key: value for key, value in before.items() if key != order}
+
+
+def test_diff_shows_the_hosted_cluster_and_no_secret(orders: Orders) -> None:
+    orders.place(nodes={"fc430": 2})
+    for options in (("--check", "--diff"), ("--diff",)):
+        output = orders.play("create_cluster", "demo", *options).well().output
+        assert f"HostedCluster {orders.working()}/demo" in output
+        assert RELEASE in output and '"replicas": 2' in output
+        assert f"Secret {orders.working()}/demo-pull-secret" in output and "(hidden)" in output
+        assert "c2VjcmV0" not in output and base64.b64encode(PULL_SECRET.encode()).decode() not in output
+    orders.place(nodes={"fc430": 3})
+    output = orders.play("create_cluster", "demo", "--diff").well().output
+    assert '-    "replicas": 2' in output and '+    "replicas": 3' in output
+    assert "Secret" not in output
+
+
+def test_deleting_an_order_removes_the_finalizers_last(orders: Orders) -> None:
+    """Whatever is still there, the order is too: nothing can be forgotten."""
+    orders.place(nodes={"fc430": 2})
+    orders.create()
+    orders.hub.kubectl("patch", "hostedcluster/demo", "-n", orders.working(), "--type=json", "-p", HELD)
+    orders.play("delete_cluster").well()
+    order = orders.get()
+    assert order["metadata"]["deletionTimestamp"]
+    assert order["metadata"]["finalizers"] == [f"{GROUP}/finalizer", f"{GROUP}/infrastructure"]
+    assert order["status"]["phase"] == "Deleting"
+    assert "the HostedCluster" in orders.condition("Deleting")["message"]
+    until(lambda: not orders.pools(), "the NodePools are gone")
+    orders.hub.kubectl("patch", "hostedcluster/demo", "-n", orders.working(), "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
+    orders.delete()
+    assert orders.is_gone()
+    assert orders.play("delete_cluster").well().changed == 0  # gone already, and that is no failure
+
+
+def test_finalizers_of_others_are_kept(orders: Orders) -> None:
+    orders.place(nodes={"fc430": 1})
+    orders.patch({"metadata": {"finalizers": ["example.com/billing"]}})
+    orders.create()
+    assert orders.get()["metadata"]["finalizers"] == ["example.com/billing", f"{GROUP}/finalizer", f"{GROUP}/infrastructure"]
+    orders.play("delete_cluster", cluster_wait_timeout=10).well()
+    until(lambda: orders.hub.get("namespace", orders.working()) is None, "the namespace is gone")
+    orders.play("delete_cluster").well()
+    assert orders.get()["metadata"]["finalizers"] == ["example.com/billing"]
+    orders.patch({"metadata": {"finalizers": None}})
+    assert orders.get() is None
+
+
+def test_an_order_that_was_refused_can_be_deleted(orders: Orders) -> None:
+    orders.place(template="no_such_template")
+    assert orders.play("create_cluster").code != 0
+    orders.delete()
+    assert orders.is_gone()
+
+
+def test_a_half_made_cluster_is_deleted(orders: Orders) -> None:
+    """Here the namespace is all there is, as when a run was killed early."""
+    orders.place(nodes={"fc430": 1})
+    orders.create()
+    orders.hub.kubectl("delete", "hostedcluster/demo", "nodepool/demo-fc430", "-n", orders.working(), check=False)
+    orders.hub.kubectl("delete", "rolebinding,serviceaccount", "cloudkit", "-n", orders.working())
+    orders.delete()
+    assert orders.is_gone()
+
+
+def test_the_account_of_an_order_may_work_in_its_namespace_only(orders: Orders) -> None:
+    orders.place(nodes={"fc430": 1})
+    orders.create()
+    account = f"--as=system:serviceaccount:{orders.working()}:cloudkit"
+    assert orders.hub.kubectl("auth", "can-i", "create", "pods", "-n", orders.working(), account).stdout.strip() == "yes"
+    for question in (("create", "pods", "-n", orders.namespace), ("get", "secrets", "-A"), ("create", "namespaces"), ("*", "*", "-A")):
+        assert orders.hub.kubectl("auth", "can-i", *question, account, check=False).stdout.strip() == "no", question
+
+
+def test_what_somebody_changed_by_hand_is_mended(orders: Orders) -> None:
+    orders.place(nodes={"fc430": 2})
+    orders.create()
+    orders.hub.kubectl("scale", "nodepool/demo-fc430", "-n", orders.working(), "--replicas=5")
+    orders.hub.kubectl("delete", "secret/demo-pull-secret", "-n", orders.working())
+    assert orders.create().changed > 0
+    assert orders.pools() == {"fc430": 2} and orders.names() == MADE
