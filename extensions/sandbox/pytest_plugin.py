@@ -27,8 +27,10 @@ def fresh_namespace(cluster: Access) -> Iterator[str]:
     """A namespace that no test had before; its removal goes on while the next test runs."""
     name = f"test-{os.getpid()}-{next(_numbers)}"
     cluster.kubectl("create", "namespace", name)
-    yield name
-    cluster.kubectl("delete", "namespace", name, "--wait=false")
+    try:
+        yield name
+    finally:
+        cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
 @pytest.fixture(scope="session")

@@ -44,7 +44,7 @@ class ActionModule(ControllerAction):
             chosen = [OrderName(order.namespace, order.name) for order in Snapshot(kube, names).needing(step)]
         job = parameters["job_id"] or f"local-{os.getppid()}"
         templates = find_templates(AnsibleCollectionConfig.collection_paths)
-        run = Fulfillment(kube, names, templates, Job(job, parameters["job_url"] or "", kube.server_time()), self.check_mode)
+        run = Fulfillment(kube, names, templates, Job(job, parameters["job_url"] or ""), self.check_mode)
         identity = f"{job}-{secrets.token_hex(4)}"
 
         def take_up(order: OrderName) -> TakenUp | LeftAlone:

@@ -31,9 +31,7 @@ class Change:
 
     @property
     def item(self) -> Object:
-        item = self.after or self.before
-        assert item is not None
-        return item
+        return self.after or self.before or {}
 
     @property
     def changed(self) -> bool:

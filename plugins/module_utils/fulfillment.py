@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 import yaml
 
@@ -18,7 +19,7 @@ from .fenced import Change, FencedWriter
 from .hypershift import API_VERSION as HYPERSHIFT
 from .kube import Kube, Object, retry_conflicts
 from .kube_errors import Conflict, KubeError, NotFound
-from .lease import DURATION, Lock, LockHeld, LockLost, acquire, read, release
+from .lease import DURATION, Lock, LockHeld, LockLost, LockState, acquire, read, release, verify
 from .order_status import Action, Job, Outcome, derive_status
 from .order_world import World
 from .orders import (
@@ -39,6 +40,10 @@ ENTRIES: dict[Action, str] = {"provision": INSTALL, "post_install": POST_INSTALL
 
 
 POLL_SECONDS = 1.0
+
+
+class OrderGone(KubeError):
+    """The order went away before its lock was had."""
 
 
 class NamespaceTaken(KubeError):
@@ -97,6 +102,8 @@ class Fulfillment:
 
     def take_up(self, namespace: str, name: str, step: Action, holder: str, wait_timeout: float = 0) -> TakenUp | LeftAlone:
         """Take the lock of an order, check it against its template, and prepare its namespace."""
+        # Before the order: when the lock is taken as it was seen here, nobody has worked on the order since.
+        seen = read(self._kube, namespace, name)
         order = self.find(namespace, name)
         if order is None:
             return LeftAlone(namespace, name, "NotFound", f"There is no ClusterOrder {namespace}/{name}.", failed=step != "delete")
@@ -107,45 +114,76 @@ class Fulfillment:
         if order.is_deleting and step != "delete":
             return LeftAlone(namespace, name, "Deleting", f"ClusterOrder {namespace}/{name} is being deleted.")
         try:
-            lock = self._lock(order, holder, wait_timeout)
+            lock = self._lock(seen, holder, wait_timeout)
         except LockHeld as held:
             return LeftAlone(namespace, name, "AlreadyRunning", str(held))
         try:
+            if seen.holder or lock.token != seen.token + 1:
+                # Another run had it until now, and has changed the order or even finished with it.
+                order = self._find_again(order, step)
             return self._prepare(order, step, lock)
         except LockLost as error:
             return LeftAlone(namespace, name, "AlreadyRunning", str(error))
+        except OrderGone as error:
+            self.give_back(lock)
+            return LeftAlone(namespace, name, "NotFound", str(error))
         except (TemplateError, KubeError) as error:
-            refused = isinstance(error, TemplateError)
-            failure = Failure(
-                type(error).__name__, str(error), "prepare the order", retryable=isinstance(error, KubeError) and error.retryable
-            )
-            outcome = Outcome(step, config_version(order), accepted=False if refused else None, failure=failure, job=self._job)
-            self.put_down(order, lock, outcome)
-            return LeftAlone(namespace, name, failure.reason, failure.message, failed=True)
+            return self._refuse(order, step, lock, error)
 
-    def _lock(self, order: ClusterOrder, holder: str, wait_timeout: float) -> Lock:
+    def _refuse(self, order: ClusterOrder, step: Action, lock: Lock, error: TemplateError | KubeError) -> LeftAlone:
+        refused = isinstance(error, TemplateError)
+        failure = Failure(type(error).__name__, str(error), "prepare the order", retryable=isinstance(error, KubeError) and error.retryable)
+        outcome = Outcome(step, config_version(order), accepted=False if refused else None, failure=failure, job=self._job_now())
+        try:
+            self.put_down(order, lock, outcome)
+        except LockLost as lost:
+            return LeftAlone(order.namespace, order.name, "AlreadyRunning", str(lost))
+        return LeftAlone(order.namespace, order.name, failure.reason, failure.message, failed=True)
+
+    def _job_now(self) -> Job | None:
+        """The run, with the time at which it took up the order: by then the server's is known without asking for it."""
+        return replace(self._job, started_at=self._kube.server_time()) if self._job else None
+
+    def _lock(self, seen: LockState, holder: str, wait_timeout: float) -> Lock:
         if not self._check_mode:
-            return acquire(self._kube, order.namespace, order.name, holder, wait_timeout=wait_timeout)
-        state = read(self._kube, order.namespace, order.name)
-        if not state.is_free(self._kube.server_time()):
-            raise LockHeld(state)
-        return Lock(order.namespace, order.name, holder, state.token + 1, DURATION, "", "")
+            return acquire(self._kube, seen.namespace, seen.order, holder, wait_timeout=wait_timeout, seen=seen)
+        if not seen.is_free(self._kube.server_time()):
+            raise LockHeld(seen)
+        return Lock(seen.namespace, seen.order, holder, seen.token + 1, DURATION, "", "")
+
+    def _find_again(self, order: ClusterOrder, step: Action) -> ClusterOrder:
+        found = self.find(order.namespace, order.name)
+        if found is None or found.uid != order.uid or (found.is_deleting and step != "delete"):
+            raise OrderGone(f"ClusterOrder {order.namespace}/{order.name} was deleted while this run waited for its lock.")
+        return found
 
     def _prepare(self, order: ClusterOrder, step: Action, lock: Lock) -> TakenUp:
-        template = resolve(order.template_id, self._templates)
-        checked = check(template, order.template_parameters, order.node_requests, ENTRIES[step])
-        has_post_install = template.entry_point(POST_INSTALL) is not None
+        checked, has_post_install = self._check(order, step)
         if step == "delete":
-            return TakenUp(self._mark_deleted(order), lock, template.id, checked, has_post_install)
+            return TakenUp(self._mark_deleted(order), lock, order.template_id, checked, has_post_install)
         if not order.is_carried_out:
             # Before the first change, so that a run that ends half-way is not taken for one that went through.
             order = self._write_status(
-                order, Outcome(step, config_version(order), accepted=True, node_requests=checked.node_requests, job=self._job)
+                order,
+                Outcome(step, config_version(order), accepted=True, node_requests=checked.node_requests, job=self._job_now()),
+                lock=lock,
             )
         order = self._hold(order)
         changes = self.writer(lock).apply(self._surroundings(order), guard=lambda item, present: self._refuse_others(order, item, present))
         kubeconfig = self._kubeconfig(order) if step == "post_install" else None
-        return TakenUp(order, lock, template.id, checked, has_post_install, changes, kubeconfig)
+        return TakenUp(order, lock, order.template_id, checked, has_post_install, changes, kubeconfig)
+
+    def _check(self, order: ClusterOrder, step: Action) -> tuple[Checked, bool]:
+        """What the order comes to with its template, and whether that has a step after the installation."""
+        try:
+            template = resolve(order.template_id, self._templates)
+            checked = check(template, order.template_parameters, order.node_requests, ENTRIES[step])
+            return checked, template.entry_point(POST_INSTALL) is not None
+        except TemplateError:
+            if step != "delete" or self.look(order).namespace_exists:
+                raise
+            # Nothing was ever made of this order, so it needs no template to go.
+            return Checked({}, ()), False
 
     def _kubeconfig(self, order: ClusterOrder) -> Object:
         """How to reach the new cluster, from the secret that its HostedCluster names."""
@@ -166,14 +204,27 @@ class Fulfillment:
     def _hold(self, order: ClusterOrder) -> ClusterOrder:
         """Put our finalizers on the order, so that it cannot go before its cluster."""
         ours = (self._names.controller_finalizer, self._names.infrastructure_finalizer)
-        missing = [name for name in ours if name not in order.finalizers]
-        if not missing or self._check_mode:
-            return order
-        return self._change_finalizers(order, [*order.finalizers, *missing])
+        item = self._change_finalizers(order.raw, lambda present: [*present, *(name for name in ours if name not in present)])
+        return ClusterOrder.from_object(item, self._names.group) if item else order
 
-    def _change_finalizers(self, order: ClusterOrder, finalizers: list[str]) -> ClusterOrder:
-        item = self._kube.patch(order.raw, {"metadata": {"finalizers": finalizers}})
-        return ClusterOrder.from_object(item, self._names.group)
+    def _change_finalizers(self, item: Object, change: Callable[[list[str]], list[str]]) -> Object | None:
+        """Change the list as it is now, never as it once was: others have entries in it too. None if the object is gone."""
+        known: Object | None = item
+
+        def attempt() -> Object | None:
+            nonlocal known
+            metadata = item["metadata"]
+            current = known or self._kube.find(item["apiVersion"], item["kind"], metadata["name"], metadata.get("namespace"))
+            known = None
+            if current is None or current["metadata"]["uid"] != metadata["uid"]:
+                return None
+            present = current["metadata"].get("finalizers", [])
+            wanted = change(present)
+            if wanted == present or self._check_mode:
+                return current
+            return self._kube.patch(current, {"metadata": {"finalizers": wanted}})
+
+        return retry_conflicts(attempt)
 
     def _surroundings(self, order: ClusterOrder) -> list[Object]:
         """The namespace that all of the order's objects live in, and the account that may work in it."""
@@ -221,7 +272,7 @@ class Fulfillment:
         written: ClusterOrder | None = order
         try:
             while written is not None:
-                written = self._write_status(written, outcome)
+                written = self._write_status(written, outcome, lock=lock)
                 if written.is_deleting:
                     written = self._clear_away(written, lock)
                 if written is None or written.phase in (READY, FAILED) or time.monotonic() >= deadline:
@@ -240,19 +291,22 @@ class Fulfillment:
         if not self._check_mode:
             release(self._kube, lock)
 
-    def _write_status(self, order: ClusterOrder, outcome: Outcome | None, world: World | None = None) -> ClusterOrder:
-        """Bring the order's status up to date; no write where nothing has changed."""
+    def _write_status(
+        self, order: ClusterOrder, outcome: Outcome | None, world: World | None = None, lock: Lock | None = None
+    ) -> ClusterOrder:
+        """Bring the order's status up to date; no write where nothing has changed. With a lock, only who still has it may write."""
         if self._check_mode:
             return order
 
         def attempt() -> ClusterOrder:
             nonlocal order, world
             seen = world or self.look(order)
-            now = self._kube.server_time()
-            assert now is not None
+            now = self._kube.server_time() or datetime.now(UTC)
             status = derive_status(order, seen, now, outcome)
             if status == order.status:
                 return order
+            if lock:
+                verify(self._kube, lock)
             try:
                 written = self._kube.replace(order.raw | {"status": status}, subresource="status")
             except Conflict:
@@ -267,16 +321,16 @@ class Fulfillment:
         world = self.look(order)
         if world.hosted_cluster or world.node_pools or self._check_mode:
             return order
-        name = working_namespace(order.namespace, order.name)
-        namespace = self._kube.find("v1", "Namespace", name)
+        ours = (self._names.controller_finalizer, self._names.infrastructure_finalizer)
+
+        def without_ours(present: list[str]) -> list[str]:
+            return [entry for entry in present if entry not in ours]
+
+        namespace = self._kube.find("v1", "Namespace", working_namespace(order.namespace, order.name))
         if namespace is not None and owns_namespace(order, namespace):
             self.writer(lock).delete([namespace])
-            ours = self._names.infrastructure_finalizer
-            left = [entry for entry in namespace["metadata"].get("finalizers", []) if entry != ours]
-            fresh = self._kube.find("v1", "Namespace", name)
-            if fresh is not None and ours in fresh["metadata"].get("finalizers", []):
-                self._kube.patch(fresh, {"metadata": {"finalizers": left}})
+            self._change_finalizers(namespace, without_ours)
             return order
-        mine = (self._names.controller_finalizer, self._names.infrastructure_finalizer)
-        self._change_finalizers(order, [entry for entry in order.finalizers if entry not in mine])
+        verify(self._kube, lock)
+        self._change_finalizers(order.raw, without_ours)
         return self.find(order.namespace, order.name)

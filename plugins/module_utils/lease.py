@@ -106,15 +106,18 @@ def acquire(
     holder: str,
     duration: int = DURATION,
     wait_timeout: float = 0,
+    seen: LockState | None = None,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Lock:
-    """Take the lock, waiting up to `wait_timeout` seconds for it; LockHeld if another run has it still. Taking it twice is once."""
+    """Take the lock, waiting up to `wait_timeout` seconds for it; LockHeld if another run has it still. Taking it twice is once.
+
+    `seen` is what `read` told just now, and saves the first look.
+    """
     deadline = clock() + wait_timeout
     seen_version, seen_since = "", clock()
     while True:
-        lease = kube.find(API_VERSION, "Lease", lease_name(order), namespace)
-        state = _state(namespace, order, lease) if lease else LockState(namespace, order)
+        state, seen = seen or read(kube, namespace, order), None
         if state.version != seen_version:
             seen_version, seen_since = state.version, clock()
         now = kube.server_time()
@@ -169,6 +172,15 @@ def acquire_all(
             release(kube, lock)
         raise
     return held
+
+
+def predict(state: LockState, holder: str, duration: int, now: datetime.datetime | None, wait_timeout: float = 0) -> Lock:
+    """The lock that `acquire` would give, LockHeld where it would give none. What it would have to wait for is taken to end in time."""
+    if state.holder == holder:
+        return _held(state)
+    if wait_timeout <= 0 and not state.is_free(now):
+        raise LockHeld(state)
+    return Lock(state.namespace, state.order, holder, state.token + 1, duration, "", "")
 
 
 def renew(kube: Kube, lock: Lock) -> Lock:

@@ -97,7 +97,7 @@ def _place(kube: Kube, names: Names, wanted: Wanted, force: bool, check_mode: bo
     before = present.raw if present else None
     if before is not None and not _would_change(before, fields):
         return Change("unchanged", before, before)
-    item = {"apiVersion": names.api_version, "kind": "ClusterOrder"} | _with_ours(fields, before)
+    item: Object = {"apiVersion": names.api_version, "kind": "ClusterOrder"} | _with_ours(fields, before)
     item["metadata"] = {"name": wanted.name, "namespace": wanted.namespace} | item.get("metadata", {})
     if before is not None:
         # Not made anew where somebody has deleted it meanwhile.
@@ -167,7 +167,7 @@ def _with_ours(fields: Object, present: Object | None) -> Object:
     """The fields and, of what is not asked for, what an earlier task has set: left out of an apply it would go."""
     if present is None:
         return fields
-    ours = next((entry["fieldsV1"] for entry in present["metadata"].get("managedFields", []) if _is_apply_of_ours(entry)), {})
+    ours: Object = next((entry["fieldsV1"] for entry in present["metadata"].get("managedFields", []) if _is_apply_of_ours(entry)), {})
     spec = {name: present["spec"][name] for name in ("templateParameters", "nodeRequests") if f"f:{name}" in ours.get("f:spec", {})}
     if "nodeRequests" in spec:
         kept = [key for key in ours["f:spec"]["f:nodeRequests"] if key.startswith("k:")]

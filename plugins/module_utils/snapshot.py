@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from .hypershift import API_VERSION as HYPERSHIFT
 from .kube import Kube
@@ -26,9 +26,7 @@ class Snapshot:
         for pool in kube.list_all(HYPERSHIFT, "NodePool"):
             self._pools.setdefault(pool["metadata"]["namespace"], []).append(pool)
         self._namespaces = {item["metadata"]["name"] for item in kube.list_all("v1", "Namespace", label_selector=names.order_label)}
-        now = kube.server_time()
-        assert now is not None
-        self.time: datetime = now
+        self.time = kube.server_time() or datetime.now(UTC)
 
     def world(self, order: ClusterOrder) -> World:
         namespace = working_namespace(order.namespace, order.name)

@@ -1,1 +1,149 @@
 #!/usr/bin/python
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The documentation and the arguments of an action, which runs on the controller as all of this collection do."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: cluster_order_finish
+short_description: Put down cluster orders, after their templates have run
+version_added: 0.1.0
+author:
+  - openfleet.clusters contributors (@openfleet)
+description:
+  - The last task of a run that carries orders out, for all of its orders at once. It writes their status, goes on with deletions
+    as far as they go, and gives back the locks.
+  - With O(failure) it writes why the run failed, gives back the locks, and fails itself with that message, so that the run does not
+    look as if all were well.
+options:
+  step:
+    description: What the run has done.
+    type: str
+    choices: [provision, post_install, delete]
+    required: true
+  orders:
+    description: The orders, as RV(openfleet.clusters.cluster_order_prepare#module:orders) has them.
+    type: list
+    elements: dict
+    required: true
+  failure:
+    description: Why the run failed, if it did.
+    type: dict
+    suboptions:
+      task:
+        description: Name of the task that failed.
+        type: str
+        required: true
+      message:
+        description: What it said.
+        type: raw
+        required: true
+  wait_timeout:
+    description:
+      - For how many seconds to go on looking until the orders are ready, failed or gone. For people at a terminal.
+      - With V(0) the status is what it is now, and whoever watches the clusters goes on.
+    type: int
+    default: 0
+seealso:
+  - module: openfleet.clusters.cluster_order_prepare
+attributes:
+  check_mode:
+    support: full
+    description: Nothing is written, and nothing is waited for.
+  diff_mode:
+    support: none
+    description: A status has no state to compare with.
+  action:
+    support: full
+    description: Runs in the process of the controller, without a connection to a host.
+extends_documentation_fragment:
+  - openfleet.clusters.kubernetes
+  - openfleet.clusters.kubernetes.orders
+"""
+
+EXAMPLES = r"""
+- name: Carry out an order
+  block:
+    - name: Take it up
+      openfleet.clusters.cluster_order_prepare:
+        step: provision
+        name: demo
+        namespace: orders
+      register: prepared
+
+    - name: Run its template
+      ansible.builtin.include_role:
+        name: "{{ prepared.orders[0].cluster_template_role }}"
+        tasks_from: install
+      vars:
+        cluster_order: "{{ prepared.orders[0].cluster_order }}"
+        cluster_working_namespace: "{{ prepared.orders[0].cluster_working_namespace }}"
+        cluster_lock: "{{ prepared.orders[0].cluster_lock }}"
+        template_parameters: "{{ prepared.orders[0].template_parameters }}"
+        node_requests: "{{ prepared.orders[0].node_requests }}"
+  rescue:
+    - name: Write what went wrong, and fail
+      openfleet.clusters.cluster_order_finish:
+        step: provision
+        orders: "{{ prepared.orders }}"
+        failure:
+          task: "{{ ansible_failed_task.name }}"
+          message: "{{ ansible_failed_result.msg }}"
+
+- name: Write how far it has come
+  openfleet.clusters.cluster_order_finish:
+    step: provision
+    orders: "{{ prepared.orders }}"
+"""
+
+RETURN = r"""
+orders:
+  description: What has become of the orders.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    namespace:
+      description: Namespace of the order.
+      type: str
+      returned: always
+      sample: orders
+    name:
+      description: Name of the order.
+      type: str
+      returned: always
+      sample: demo
+    phase:
+      description: Its phase now. V(Gone) if the order is deleted and nothing is left.
+      type: str
+      returned: always
+      sample: Progressing
+    changed:
+      description: Whether its status was changed.
+      type: bool
+      returned: always
+      sample: true
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import KUBERNETES, ORDERS, Spec
+
+SPEC: Spec = {
+    "step": {"type": "str", "choices": ["provision", "post_install", "delete"], "required": True},
+    "orders": {"type": "list", "elements": "dict", "required": True, "no_log": True},
+    "failure": {"type": "dict", "options": {"task": {"type": "str", "required": True}, "message": {"type": "raw", "required": True}}},
+    "wait_timeout": {"type": "int", "default": 0},
+}
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=KUBERNETES | ORDERS | SPEC, supports_check_mode=True)
+    module.fail_json(
+        msg="openfleet.clusters.cluster_order_finish runs in Ansible's own process and not on a host:"
+        " call it as a task of a playbook, or with `ansible -m`."
+    )
+
+
+if __name__ == "__main__":
+    main()

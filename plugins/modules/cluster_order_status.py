@@ -1,1 +1,122 @@
 #!/usr/bin/python
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The documentation and the arguments of an action, which runs on the controller as all of this collection do."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: cluster_order_status
+short_description: Bring the status of cluster orders up to date
+version_added: 0.1.0
+author:
+  - openfleet.clusters contributors (@openfleet)
+description:
+  - Mirrors what HostedClusters and NodePools say into the status of their orders, phase and conditions, for all orders in one task.
+  - The event source does this by itself, at once. This module is for those who run without it.
+  - It takes no lock, because it only says what is there, and writes nothing where nothing has changed.
+options:
+  name:
+    description: Name of the order, with O(namespace).
+    type: str
+  namespace:
+    description: Namespace of the order.
+    type: str
+  orders:
+    description:
+      - Several orders, each as C(<namespace>/<name>) or as a dictionary with C(name) and C(namespace).
+      - If no order is named in any way, all.
+    type: list
+    elements: raw
+    default: []
+  event:
+    description:
+      - What started the run, where no order is named otherwise. An event of this collection names its orders in C(orders) or C(order).
+      - The event of a plain webhook holds the ClusterOrder in C(payload). Of that only the name and the namespace count.
+    type: raw
+seealso:
+  - module: openfleet.clusters.cluster_order_info
+attributes:
+  check_mode:
+    support: full
+    description: Nothing is written.
+  diff_mode:
+    support: none
+    description: Look at the orders with M(openfleet.clusters.cluster_order_info) before and after.
+  action:
+    support: full
+    description: Runs in the process of the controller, without a connection to a host.
+extends_documentation_fragment:
+  - openfleet.clusters.kubernetes
+  - openfleet.clusters.kubernetes.orders
+"""
+
+EXAMPLES = r"""
+- name: Bring one order up to date
+  openfleet.clusters.cluster_order_status:
+    name: demo
+    namespace: orders
+
+- name: Bring the orders of an event up to date
+  openfleet.clusters.cluster_order_status:
+    event: "{{ ansible_eda.event }}"
+
+- name: Bring all orders up to date
+  openfleet.clusters.cluster_order_status:
+  register: synced
+
+- name: Show what has changed
+  ansible.builtin.debug:
+    msg: "{{ synced.orders | selectattr('changed') | items2dict(key_name='name', value_name='phase') }}"
+"""
+
+RETURN = r"""
+orders:
+  description: What has become of the orders.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    namespace:
+      description: Namespace of the order.
+      type: str
+      returned: always
+      sample: orders
+    name:
+      description: Name of the order.
+      type: str
+      returned: always
+      sample: demo
+    phase:
+      description: Its phase now.
+      type: str
+      returned: always
+      sample: Progressing
+    changed:
+      description: Whether its status was changed.
+      type: bool
+      returned: always
+      sample: true
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import KUBERNETES, ORDERS, Spec
+
+SPEC: Spec = {
+    "name": {"type": "str"},
+    "namespace": {"type": "str"},
+    "orders": {"type": "list", "elements": "raw", "default": []},
+    "event": {"type": "raw"},
+}
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=KUBERNETES | ORDERS | SPEC, supports_check_mode=True)
+    module.fail_json(
+        msg="openfleet.clusters.cluster_order_status runs in Ansible's own process and not on a host:"
+        " call it as a task of a playbook, or with `ansible -m`."
+    )
+
+
+if __name__ == "__main__":
+    main()

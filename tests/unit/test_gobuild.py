@@ -21,14 +21,14 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.screen import Use
 MAIN = """package main
 
 import (
-	"os"
-	"path/filepath"
+    "os"
+    "path/filepath"
 )
 
 var version = "unstamped"
 
 func main() {
-	os.Stdout.WriteString(answer(filepath.Base(os.Args[0]), version) + "\\n")
+    os.Stdout.WriteString(answer(filepath.Base(os.Args[0]), version) + "\\n")
 }
 """
 ANSWER = """package main

@@ -68,10 +68,11 @@ USUAL: list[float] = []
 def fifty_orders(load: Sandbox) -> Iterator[Row]:
     """Fifty orders in one run until the last HostedCluster exists, against fifty usual runs, and against the bare requests."""
     client = BareClient(load.kubeconfig())
-    create_orders(client, [f"many-{number}" for number in range(FIFTY)])
+    names = [f"many-{number}" for number in range(FIFTY)]
+    create_orders(client, names)
     before = client.requests()
     with timed(f"{FIFTY} orders in one run of create_cluster") as many_time:
-        run(load, "openfleet.clusters.create_cluster")
+        run(load, "openfleet.clusters.create_cluster", cluster_orders=[f"orders/{name}" for name in names])
     sent = client.requests() - before
     until(lambda: count_clusters(client, "orders-many-") == FIFTY, f"{FIFTY} HostedClusters exist")
     with timed(f"The same {sent} requests from one bare process") as floor_time:

@@ -56,7 +56,7 @@ def many_status_only(sandbox: Sandbox) -> Iterator[Row]:
     """A load of HostedClusters without processes, against the same number of writes from one bare process."""
     client = BareClient(sandbox.kubeconfig())
     client.send("POST", "/api/v1/namespaces", {"metadata": {"name": "load"}})
-    secret, cluster, pool = list(yaml.safe_load_all(EXAMPLE.read_text()))[1:]
+    _namespace, secret, cluster, pool = yaml.safe_load(EXAMPLE.read_text())["items"]
     secret["metadata"]["namespace"] = "load"
     client.send("POST", "/api/v1/namespaces/load/secrets", secret)
     before = client.writes()

@@ -1,0 +1,64 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Take or give back the locks of orders. Documented in the module of the same name."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, ClassVar
+
+from ansible_collections.openfleet.clusters.plugins.module_utils import lease
+from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec, connection
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.lease_renewer import run_identity, start
+from ansible_collections.openfleet.clusters.plugins.module_utils.selection import NoSuchSelection, OrderName, named
+from ansible_collections.openfleet.clusters.plugins.modules import cluster_lock
+from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
+
+SHORTEST = 3
+
+
+class ActionModule(ControllerAction):
+    SPEC: ClassVar[Spec] = cluster_lock.SPEC
+    _host = ""
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        self._host = str((task_vars or {}).get("inventory_hostname", ""))
+        return super().run(tmp, task_vars)
+
+    def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
+        try:
+            orders = sorted(named(parameters["name"], parameters["namespace"], parameters["orders"], None))
+        except NoSuchSelection as error:
+            return {"failed": True, "msg": str(error)}
+        if not orders:
+            return {"failed": True, "msg": "No order is named: give name and namespace, or orders."}
+        if parameters["duration"] < SHORTEST:
+            return {"failed": True, "msg": f"duration is {parameters['duration']}; a lock lasts {SHORTEST} seconds at least."}
+        # The parent of this worker is the run itself.
+        holder = parameters["holder"] or run_identity(os.getppid(), self._host)
+        if parameters["state"] == "released":
+            return {"holder": holder} | self._release(kube, orders, holder)
+        changed, locks = self._acquire(kube, orders, holder, parameters)
+        told = [lock.as_dict() for lock in locks]
+        answer = {"changed": changed, "holder": holder, "locks": told}
+        return answer | ({"lock": told[0], "token": told[0]["token"]} if len(told) == 1 else {})
+
+    def _acquire(self, kube: Kube, orders: list[OrderName], holder: str, parameters: dict[str, Any]) -> tuple[bool, list[lease.Lock]]:
+        before = [lease.read(kube, *order) for order in orders]
+        changed = any(state.holder != holder for state in before)
+        duration, patience = parameters["duration"], parameters["wait_timeout"]
+        if self.check_mode:
+            return changed, [lease.predict(state, holder, duration, kube.server_time(), patience) for state in before]
+        locks = lease.acquire_all(kube, orders, holder, duration, patience)
+        # A lock that a holder of this run's own making has already is renewed already; a holder that was given may be of another run.
+        if changed or parameters["holder"]:
+            start(connection(parameters), locks, os.getppid())
+        return changed, locks
+
+    def _release(self, kube: Kube, orders: list[OrderName], holder: str) -> dict[str, Any]:
+        if self.check_mode:
+            released = [order for order in orders if lease.read(kube, *order).holder == holder]
+        else:
+            released = [order for order in orders if lease.release_held(kube, *order, holder)]
+        return {"changed": bool(released), "released": ["/".join(order) for order in released]}

@@ -1,0 +1,66 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Place, change or withdraw an order, as its tenant. Documented in the module of the same name."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ansible_collections.openfleet.clusters.plugins.module_utils import order_tenant
+from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders import ClusterOrder, Names
+from ansible_collections.openfleet.clusters.plugins.modules import cluster_order
+from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
+
+
+class ActionModule(ControllerAction):
+    SPEC: ClassVar[Spec] = cluster_order.SPEC
+
+    def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
+        return self._withdraw(kube, parameters) if parameters["state"] == "absent" else self._place(kube, parameters)
+
+    def _place(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
+        names = Names(parameters["api_group"])
+        wanted = order_tenant.Wanted(
+            parameters["namespace"],
+            parameters["name"],
+            parameters["template_id"],
+            parameters["template_parameters"],
+            parameters["node_requests"],
+            _texts(parameters["labels"]),
+            _texts(parameters["annotations"]),
+        )
+        change = order_tenant.place(kube, names, wanted, force=parameters["force"], check_mode=self.check_mode)
+        order = ClusterOrder.from_object(change.item, names.group)
+        answer = {"changed": change.changed, "order": order_tenant.shown(order)}
+        if change.changed:
+            answer["diff"] = order_tenant.diff(change)
+        if parameters["wait"] and not self.check_mode:
+            try:
+                order = order_tenant.wait_until_ready(kube, names, order.namespace, order.name, parameters["wait_timeout"])
+            except KubeError as error:
+                return answer | {"failed": True, "msg": str(error), "reason": type(error).__name__, "retryable": error.retryable}
+        return answer | {"order": order_tenant.shown(order)}
+
+    def _withdraw(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
+        names, namespace, name = Names(parameters["api_group"]), parameters["namespace"], parameters["name"]
+        change = order_tenant.withdraw(kube, names, namespace, name, check_mode=self.check_mode)
+        if change is None:
+            return {"changed": False}
+        answer: dict[str, Any] = {"changed": change.changed}
+        if change.changed:
+            answer["diff"] = order_tenant.diff(change)
+        if parameters["wait"] and not self.check_mode:
+            uid = change.item["metadata"]["uid"]
+            try:
+                order_tenant.wait_until_gone(kube, names, namespace, name, uid, parameters["wait_timeout"])
+            except KubeError as error:
+                return answer | {"failed": True, "msg": str(error), "reason": type(error).__name__, "retryable": error.retryable}
+        return answer
+
+
+def _texts(values: dict[str, Any] | None) -> dict[str, str] | None:
+    """Labels and annotations are texts, also where YAML reads a number."""
+    return None if values is None else {str(name): str(value) for name, value in values.items()}

@@ -1,0 +1,29 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Look at orders. Documented in the module of the same name."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ansible_collections.openfleet.clusters.plugins.module_utils import order_tenant
+from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders import Names
+from ansible_collections.openfleet.clusters.plugins.modules import cluster_order_info
+from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
+
+
+class ActionModule(ControllerAction):
+    SPEC: ClassVar[Spec] = cluster_order_info.SPEC
+    RULES: ClassVar[dict[str, Any]] = cluster_order_info.RULES
+
+    def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
+        names, phases = Names(parameters["api_group"]), parameters["phases"]
+        found = order_tenant.look_up(kube, names, parameters["name"], parameters["namespace"], ",".join(parameters["label_selectors"]))
+        orders = [order for order in found if phases is None or order.phase in phases]
+        told = [order_tenant.shown(order) for order in orders]
+        actions = order_tenant.next_actions(kube, names, orders)
+        if actions is not None:
+            told = [order | {"next_action": action} for order, action in zip(told, actions, strict=True)]
+        return {"changed": False, "orders": sorted(told, key=lambda order: (order["metadata"]["namespace"], order["metadata"]["name"]))}

@@ -1,0 +1,127 @@
+"""Several runs for one order, and runs that die or sleep: one of them works, a late one is refused, the next one goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
+
+from .orders import Doorman, Orders, Request
+
+MADE = [
+    "HostedCluster/demo",
+    "NodePool/demo-fc430",
+    "RoleBinding/cloudkit",
+    "Secret/demo-pull-secret",
+    "ServiceAccount/cloudkit",
+]
+CREATE_TASKS = 7
+DELETE_TASKS = 7
+
+
+@pytest.mark.parametrize("wait_timeout", [0, 60], ids=["leaving-it-to-the-first", "one-after-the-other"])
+def test_eight_runs_at_once_make_one_cluster_and_none_fails(orders: Orders, wait_timeout: int) -> None:
+    orders.place(nodes={"fc430": 2})
+    started = [orders.start("create_cluster", cluster_lock_wait_timeout=wait_timeout) for _number in range(8)]
+    runs = [run.end().well() for run in started]
+    assert orders.names() == MADE
+    assert orders.hub.get("hostedcluster", "demo", "-n", orders.working())["metadata"]["generation"] == 1
+    assert "failure" not in orders.status()
+    turns = orders.lease()["leaseTransitions"]
+    if wait_timeout:
+        assert turns == 8 and sum(run.changed > 0 for run in runs) >= 1
+        assert not [run for run in runs if "is held by" in run.output]
+    else:
+        assert turns + sum("is held by" in run.output for run in runs) == 8
+    assert "holderIdentity" not in orders.lease()
+    orders.until_phase("Ready")
+
+
+def test_create_and_delete_at_once_end_in_nothing(orders: Orders) -> None:
+    orders.place(nodes={"fc430": 1})
+    started = [orders.start(playbook, cluster_lock_wait_timeout=60) for playbook in ("create_cluster", "delete_cluster", "create_cluster")]
+    for run in started:
+        run.end()
+    orders.delete()
+    assert orders.is_gone()
+
+
+def test_a_run_without_the_lock_says_so_and_leaves_it_alone(orders: Orders) -> None:
+    """Nor does deleting go around the lock, nor does the end of a run free what another one holds."""
+    gate, here, go_on = orders.gate()
+    orders.place(nodes={"fc430": 1})
+    first = orders.start("create_cluster", cluster_hooks={"pre_install": [gate]})
+    until(here.exists, "the first run holds the lock")
+    held, order = orders.lease(), orders.get()
+    for playbook in ("create_cluster", "delete_cluster"):
+        run = orders.play(playbook).well()
+        assert f"is held by {held['holderIdentity']}" in run.output and run.changed == 0
+    assert orders.lease()["holderIdentity"] == held["holderIdentity"]
+    assert orders.lease()["leaseTransitions"] == held["leaseTransitions"]
+    assert orders.get() == order
+    go_on.touch()
+    first.end().well()
+    assert orders.names() == MADE
+
+
+def test_the_lock_of_a_killed_run_is_free_within_its_duration_and_not_earlier(orders: Orders) -> None:
+    gate, here, _go_on = orders.gate()
+    orders.place(nodes={"fc430": 1})
+    first = orders.start("create_cluster", cluster_hooks={"pre_install": [gate]})
+    until(here.exists, "the first run holds the lock")
+    os.kill(first.process.pid, signal.SIGKILL)
+    first.process.wait()
+    until(lambda: not [pid for pid in first.processes() if "lease_renewer" in command(pid)], "whoever renews the lock ends with its run")
+    first.signal(signal.SIGKILL)
+    left = orders.play("create_cluster").well()
+    assert "is held by" in left.output
+    duration = orders.lease()["leaseDurationSeconds"]
+    run = orders.create(cluster_lock_wait_timeout=duration + 2)  # renewals are dated a second late, and the server's clock a second early
+    assert "is held by" not in run.output and orders.names() == MADE
+    assert orders.lease()["leaseTransitions"] == 2
+
+
+def test_a_run_that_wakes_up_late_is_refused_and_changes_nothing(orders: Orders) -> None:
+    gate, here, go_on = orders.gate()
+    orders.place(nodes={"fc430": 1})
+    sleeper = orders.start("create_cluster", cluster_hooks={"pre_install": [gate]})
+    until(here.exists, "the first run holds the lock")
+    sleeper.signal(signal.SIGSTOP)
+    orders.patch_lease({"renewTime": "2020-01-01T00:00:00.000000Z"})  # as if its time had passed
+    orders.place(nodes={"fc430": 3})
+    orders.create()
+    before = orders.versions()
+    go_on.touch()
+    sleeper.signal(signal.SIGCONT)
+    late = sleeper.end()
+    assert late.code != 0 and "Nothing was written" in late.output
+    assert orders.versions() == before
+    assert orders.pools() == {"fc430": 3}
+    assert orders.status()["phase"] == "Ready" and "failure" not in orders.status()
+    assert orders.lease()["leaseTransitions"] == 2
+
+
+def test_a_deletion_that_wakes_up_late_does_not_touch_the_next_order_of_that_name(orders: Orders) -> None:
+    gate, here, go_on = orders.gate()
+    orders.place(nodes={"fc430": 1})
+    orders.create()
+    sleeper = orders.start("delete_cluster", cluster_hooks={"pre_delete": [gate]})
+    until(here.exists, "the deletion holds the lock")
+    sleeper.signal(signal.SIGSTOP)
+    orders.free_lock()
+    orders.delete()
+    assert orders.is_gone()
+    orders.place(nodes={"fc430": 2})
+    orders.create()
+    before = orders.versions()
+    go_on.touch()
+    sleeper.signal(signal.SIGCONT)
+    sleeper.end()
+    assert orders.versions() == before and orders.status()["phase"] == "Ready"
+
+
+def command(pid: int) -> str:
+    with open(f"/proc/{pid}/cmdline", "rb") as file:
+        return file.read().decode()
