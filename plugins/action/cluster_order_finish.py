@@ -22,7 +22,7 @@ class ActionModule(ControllerAction):
     SPEC: ClassVar[Spec] = {
         "step": {"type": "str", "choices": list(ENTRIES), "required": True},
         "orders": {"type": "list", "elements": "dict", "required": True, "no_log": True},
-        "failure": {"type": "dict", "options": {"task": {"type": "str", "required": True}, "message": {"type": "raw", "required": True}}},
+        "failure": {"type": "dict", "options": {"task": {"type": "str", "required": True}, "error": {"type": "raw", "required": True}}},
         "wait_timeout": {"type": "int", "default": 0},
     }
 
@@ -49,7 +49,7 @@ class ActionModule(ControllerAction):
         reports = [result for result in results if isinstance(result, dict)]
         answer = {"changed": any(entry["changed"] for entry in reports), "orders": reports}
         if parameters["failure"]:
-            return answer | {"failed": True, "msg": f"{parameters['failure']['task']}: {parameters['failure']['message']}"}
+            return answer | {"failed": True, "msg": f"{parameters['failure']['task']}: {parameters['failure']['error']}"}
         return answer
 
 
@@ -63,5 +63,5 @@ def _outcome(parameters: dict[str, Any], order: ClusterOrder, variables: dict[st
         finished=failure is None,
         template_applied=parameters["step"] == "post_install" or not variables["cluster_template_has_post_install"],
         node_requests=requests,
-        failure=Failure("TaskFailed", str(failure["message"]), failure["task"]) if failure else None,
+        failure=Failure("TaskFailed", str(failure["error"]), failure["task"]) if failure else None,
     )

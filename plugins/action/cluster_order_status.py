@@ -35,10 +35,7 @@ class ActionModule(ControllerAction):
         run = Fulfillment(kube, names, {}, check_mode=self.check_mode)
 
         def sync(order: ClusterOrder) -> dict[str, Any]:
-            if order.management_state == "unmanaged":
-                after = order
-            else:
-                after = run.sync(order, hub.world(order))
+            after = order if order.management_state == "unmanaged" else run.sync(order, hub.world(order))
             return {"namespace": order.namespace, "name": order.name, "phase": after.phase, "changed": after.status != order.status}
 
         results = kube.together(sync, orders)

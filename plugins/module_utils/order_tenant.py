@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from .fenced import Change
@@ -226,7 +227,8 @@ def wait_until_ready(kube: Kube, names: Names, namespace: str, name: str, timeou
         return order.phase == READY and order.status.get("observedGeneration", order.generation) == order.generation
 
     order = _wait(kube, names, namespace, name, timeout, look, "Ready")
-    assert order is not None
+    if order is None:
+        raise AssertionError("the wait for an order that is gone has ended already")
     return order
 
 
@@ -253,10 +255,16 @@ def _wait(
     kube: Kube, names: Names, namespace: str, name: str, timeout: float, done: Callable[[ClusterOrder | None], bool], what: str
 ) -> ClusterOrder | None:
     deadline = time.monotonic() + timeout
+    order: ClusterOrder | None = None
     while True:
-        order = find(kube, names, namespace, name)
-        if done(order):
-            return order
+        try:
+            order = find(kube, names, namespace, name)
+            if done(order):
+                return order
+        except KubeError as error:
+            # A server that restarts ends no wait of an hour.
+            if not error.retryable or time.monotonic() >= deadline:
+                raise
         if time.monotonic() >= deadline:
             raise NotInTime(f"ClusterOrder {namespace}/{name} is not {what} after {timeout:.0f} seconds: {_standing(order)}")
         time.sleep(min(POLL_SECONDS, max(0.1, deadline - time.monotonic())))
@@ -279,17 +287,21 @@ def look_up(kube: Kube, names: Names, name: str | None, namespace: str | None, l
     """The orders of that name, in that namespace, with those labels."""
     # The name as a selector too, so that all three hold at once.
     by_name = f"metadata.name={name}" if name else ""
-    items = kube.list_all(names.api_version, "ClusterOrder", namespace, label_selector, by_name)
+    try:
+        items = kube.list_all(names.api_version, "ClusterOrder", namespace, label_selector, by_name)
+    except Invalid as error:
+        raise Invalid(f"{error}; check the label selector {label_selector!r}.", error.fields) from None
     return [ClusterOrder.from_object(item, names.group) for item in items]
 
 
 def next_actions(kube: Kube, names: Names, orders: Sequence[ClusterOrder]) -> list[str | None] | None:
     """What is to be done next for each order; None where the asker may not look at what it is told from."""
+    if not orders:
+        return []
     try:
         if len(orders) == 1:
             world = Fulfillment(kube, names, {}).look(orders[0])
-            now = kube.server_time()
-            assert now is not None
+            now = kube.server_time() or datetime.now(UTC)
             return [next_action(orders[0], world.hosted_cluster, world.node_pools, now)]
         hub = Snapshot(kube, names, orders)
     except Forbidden:

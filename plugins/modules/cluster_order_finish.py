@@ -35,7 +35,7 @@ options:
         description: Name of the task that failed.
         type: str
         required: true
-      message:
+      error:
         description: What it said.
         type: raw
         required: true
@@ -89,7 +89,7 @@ EXAMPLES = r"""
         orders: "{{ prepared.orders }}"
         failure:
           task: "{{ ansible_failed_task.name }}"
-          message: "{{ ansible_failed_result.msg }}"
+          error: "{{ ansible_failed_result.msg }}"
 
 - name: Write how far it has come
   openfleet.clusters.cluster_order_finish:
@@ -132,7 +132,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.arguments impor
 SPEC: Spec = {
     "step": {"type": "str", "choices": ["provision", "post_install", "delete"], "required": True},
     "orders": {"type": "list", "elements": "dict", "required": True, "no_log": True},
-    "failure": {"type": "dict", "options": {"task": {"type": "str", "required": True}, "message": {"type": "raw", "required": True}}},
+    "failure": {"type": "dict", "options": {"task": {"type": "str", "required": True}, "error": {"type": "raw", "required": True}}},
     "wait_timeout": {"type": "int", "default": 0},
 }
 

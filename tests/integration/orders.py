@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 
 import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders import working_namespace
 
 Object = dict[str, Any]
 
@@ -161,7 +162,7 @@ class Orders:
     # What is there for an order
 
     def working(self, name: str = "demo") -> str:
-        return f"{self.namespace}-{name}"
+        return working_namespace(self.namespace, name)
 
     def objects(self, name: str = "demo") -> list[Object]:
         """All that was made for the order in its working namespace."""

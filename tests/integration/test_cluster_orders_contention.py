@@ -8,7 +8,7 @@ import signal
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
 
-from .orders import Doorman, Orders, Request
+from .orders import Orders
 
 MADE = [
     "HostedCluster/demo",

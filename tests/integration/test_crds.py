@@ -46,7 +46,7 @@ class Verdict:
 
 def judge(hub: Hub, item: Object, *command: str) -> Verdict:
     """Give one object to a kubectl command, without changing anything."""
-    for _ in range(5):
+    for _attempt in range(5):
         done = hub.kubectl(*command, "--dry-run=server", "--output=json", "--filename=-", stdin=json.dumps(item), check=False)
         if CONFLICT not in done.stderr:
             break
@@ -152,7 +152,7 @@ BAD_ORDERS: dict[str, tuple[Object, str]] = {
 
 @pytest.fixture(scope="module")
 def order_verdicts(hub: Hub, group: str) -> dict[str, Verdict]:
-    specs = GOOD_ORDERS | {case: spec for case, (spec, _) in BAD_ORDERS.items()}
+    specs = GOOD_ORDERS | {case: spec for case, (spec, _problem) in BAD_ORDERS.items()}
     return judge_all(hub, {case: order(group, case, "default", spec) for case, spec in specs.items()}, "create")
 
 

@@ -435,7 +435,7 @@ class Tunnel(socketserver.StreamRequestHandler):
         while line := self.rfile.readline().decode().strip():
             lines.append(line)
         self.server.asked += lines
-        host, _, port = lines[0].split()[1].partition(":")
+        host, _colon, port = lines[0].split()[1].partition(":")
         with socket.create_connection((host, int(port))) as far, contextlib.suppress(OSError):
             self.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             ends = {self.request: far, far: self.request}
@@ -540,7 +540,7 @@ def test_the_time_is_the_servers(kube: Kube, namespace: str, monkeypatch: pytest
 
     class Wrong(datetime.datetime):
         @classmethod
-        def now(cls, tz: datetime.tzinfo | None = None) -> Wrong:
+        def now(cls, tz: datetime.tzinfo | None = None) -> datetime.datetime:
             return cls(1999, 1, 1, tzinfo=tz)
 
     monkeypatch.setattr(kube_module.datetime, "datetime", Wrong)

@@ -309,7 +309,7 @@ def test_a_wrong_clock_of_ours_makes_no_difference(
 ) -> None:
     class Wrong(datetime.datetime):
         @classmethod
-        def now(cls, tz: datetime.tzinfo | None = None) -> Wrong:
+        def now(cls, tz: datetime.tzinfo | None = None) -> datetime.datetime:
             return cls(year, 1, 1, tzinfo=tz)
 
     before = server_now(kube)
@@ -526,7 +526,7 @@ class Gate:
     def _serve(self) -> None:
         while True:
             try:
-                near, _ = self._listener.accept()
+                near, _address = self._listener.accept()
             except OSError:
                 return
             far = socket.create_connection(self._far)
@@ -547,7 +547,7 @@ class Gate:
 @pytest.fixture
 def gate(hub: Access) -> Iterator[Gate]:
     content = yaml.safe_load(hub.kubeconfig.read_text())
-    host, _, port = content["clusters"][0]["cluster"]["server"].removeprefix("https://").partition(":")
+    host, _colon, port = content["clusters"][0]["cluster"]["server"].removeprefix("https://").partition(":")
     gate = Gate((host, int(port)))
     yield gate
     gate.end()

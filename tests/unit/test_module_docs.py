@@ -1,0 +1,100 @@
+"""What a module documents is what its action takes: each option with its type, choices, default, aliases, and whether it is a secret."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.openfleet.clusters.plugins import modules
+from ansible_collections.openfleet.clusters.plugins.doc_fragments.kubernetes import ModuleDocFragment
+from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import KUBERNETES, ORDERS
+
+PACKAGE = "ansible_collections.openfleet.clusters.plugins"
+FOLDER = Path(next(iter(modules.__path__)))
+ROOT = FOLDER.parents[1]
+ALL = sorted(file.stem for file in FOLDER.glob("*.py") if not file.stem.startswith("_"))
+ON_KUBERNETES = [name for name in ALL if name != "cluster_template_info"]
+# What Ansible must never show. A key that is for everybody to see is none, and says so.
+SECRET_OPTIONS = {"kubeconfig", "api_key", "password", "client_key", "pull_secret", "extra_secrets", "template_parameters"}
+SECRET_IN = {"cluster_order_finish": {"orders"}}
+
+
+def documentation(name: str) -> dict[str, Any]:
+    text: dict[str, Any] = yaml.safe_load(importlib.import_module(f"{PACKAGE}.modules.{name}").DOCUMENTATION)
+    return text
+
+
+def options(name: str) -> dict[str, Any]:
+    """All documented options, with those of the fragments."""
+    told = documentation(name)
+    found = dict(told["options"])
+    fragments = {"openfleet.clusters.kubernetes": "DOCUMENTATION", "openfleet.clusters.kubernetes.orders": "ORDERS"}
+    for fragment in told.get("extends_documentation_fragment", []):
+        shared = yaml.safe_load(getattr(ModuleDocFragment, fragments[fragment]))["options"]
+        assert not found.keys() & shared.keys()
+        found |= shared
+    return found
+
+
+def comparable(spec: dict[str, Any], inner: str) -> dict[str, Any]:
+    """An option as its documentation and its spec both tell it."""
+    told = {
+        key: spec[key] for key in ("type", "elements", "choices", "default", "aliases") if spec.get(key) is not None and spec[key] != []
+    }
+    told["required"] = bool(spec.get("required"))
+    if spec.get("default") == []:
+        told["default"] = []
+    if inner in spec:
+        told["options"] = {name: comparable(option, inner) for name, option in spec[inner].items()}
+    return told
+
+
+@pytest.mark.parametrize("name", ON_KUBERNETES)
+def test_arguments_of_the_action_are_the_documented_options(name: str) -> None:
+    action = importlib.import_module(f"{PACKAGE}.action.{name}").ActionModule
+    taken = {option: comparable(spec, "options") for option, spec in (KUBERNETES | ORDERS | action.SPEC).items()}
+    assert taken == {option: comparable(spec, "suboptions") for option, spec in options(name).items()}
+
+
+@pytest.mark.parametrize("name", ON_KUBERNETES)
+def test_module_that_is_run_as_one_knows_the_arguments_of_its_action(name: str) -> None:
+    module = importlib.import_module(f"{PACKAGE}.modules.{name}")
+    action = importlib.import_module(f"{PACKAGE}.action.{name}").ActionModule
+    assert module.SPEC == action.SPEC
+    assert getattr(module, "RULES", {}) == action.RULES
+
+
+@pytest.mark.parametrize("name", ON_KUBERNETES)
+def test_secrets_are_marked_and_nothing_else(name: str) -> None:
+    action = importlib.import_module(f"{PACKAGE}.action.{name}").ActionModule
+    spec = KUBERNETES | ORDERS | action.SPEC
+    marked = {option for option, details in spec.items() if details.get("no_log")}
+    assert marked == (SECRET_OPTIONS & spec.keys()) | SECRET_IN.get(name, set())
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_module_says_what_its_reader_needs(name: str) -> None:
+    module = importlib.import_module(f"{PACKAGE}.modules.{name}")
+    told = documentation(name)
+    assert told["module"] == name
+    assert told["short_description"]
+    assert not told["short_description"].endswith(".")
+    assert {"check_mode", "diff_mode", "action"} <= told["attributes"].keys()
+    assert yaml.safe_load(module.RETURN)
+    examples = yaml.safe_load(module.EXAMPLES)
+    assert f"openfleet.clusters.{name}" in module.EXAMPLES
+    assert all(example["name"][0].isupper() for example in examples)
+
+
+def test_credentials_can_be_set_once_for_all_modules_that_need_them() -> None:
+    group = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]["kubernetes"]
+    assert [entry for entry in group if isinstance(entry, str)] == ON_KUBERNETES
+    assert [entry for entry in group if isinstance(entry, dict)] == [{"metadata": {"extend_group": ["kubernetes.core.k8s"]}}]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_module_has_an_action_of_its_name(name: str) -> None:
+    assert (ROOT / "plugins/action" / f"{name}.py").is_file()
