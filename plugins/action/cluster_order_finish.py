@@ -8,23 +8,19 @@ from typing import Any, ClassVar
 
 from ansible.utils.collection_loader import AnsibleCollectionConfig
 from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.fulfillment import ENTRIES, Fulfillment
+from ansible_collections.openfleet.clusters.plugins.module_utils.fulfillment import Fulfillment
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
 from ansible_collections.openfleet.clusters.plugins.module_utils.lease import Lock
 from ansible_collections.openfleet.clusters.plugins.module_utils.order_status import Outcome
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import ClusterOrder, Failure, Names, NodeRequest, config_version
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates import find_templates
+from ansible_collections.openfleet.clusters.plugins.modules import cluster_order_finish
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
 
 
 class ActionModule(ControllerAction):
-    SPEC: ClassVar[Spec] = {
-        "step": {"type": "str", "choices": list(ENTRIES), "required": True},
-        "orders": {"type": "list", "elements": "dict", "required": True, "no_log": True},
-        "failure": {"type": "dict", "options": {"task": {"type": "str", "required": True}, "error": {"type": "raw", "required": True}}},
-        "wait_timeout": {"type": "int", "default": 0},
-    }
+    SPEC: ClassVar[Spec] = cluster_order_finish.SPEC
 
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
         names = Names(parameters["api_group"])

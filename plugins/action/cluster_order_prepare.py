@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from ansible.utils.collection_loader import AnsibleCollectionConfig
 from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec, connection
-from ansible_collections.openfleet.clusters.plugins.module_utils.fulfillment import ENTRIES, Fulfillment, LeftAlone, TakenUp
+from ansible_collections.openfleet.clusters.plugins.module_utils.fulfillment import Fulfillment, LeftAlone, TakenUp
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
 from ansible_collections.openfleet.clusters.plugins.module_utils.lease_renewer import start
@@ -19,20 +19,12 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.orders import N
 from ansible_collections.openfleet.clusters.plugins.module_utils.selection import NoSuchSelection, OrderName, named
 from ansible_collections.openfleet.clusters.plugins.module_utils.snapshot import Snapshot
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates import find_templates
+from ansible_collections.openfleet.clusters.plugins.modules import cluster_order_prepare
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
 
 
 class ActionModule(ControllerAction):
-    SPEC: ClassVar[Spec] = {
-        "step": {"type": "str", "choices": list(ENTRIES), "required": True},
-        "name": {"type": "str"},
-        "namespace": {"type": "str"},
-        "orders": {"type": "list", "elements": "raw", "default": []},
-        "event": {"type": "raw"},
-        "wait_timeout": {"type": "int", "default": 0},
-        "job_id": {"type": "str"},
-        "job_url": {"type": "str"},
-    }
+    SPEC: ClassVar[Spec] = cluster_order_prepare.SPEC
 
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
         names, step = Names(parameters["api_group"]), parameters["step"]

@@ -13,16 +13,12 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors imp
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import ClusterOrder, Names
 from ansible_collections.openfleet.clusters.plugins.module_utils.selection import NoSuchSelection, named
 from ansible_collections.openfleet.clusters.plugins.module_utils.snapshot import Snapshot
+from ansible_collections.openfleet.clusters.plugins.modules import cluster_order_status
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
 
 
 class ActionModule(ControllerAction):
-    SPEC: ClassVar[Spec] = {
-        "name": {"type": "str"},
-        "namespace": {"type": "str"},
-        "orders": {"type": "list", "elements": "raw", "default": []},
-        "event": {"type": "raw"},
-    }
+    SPEC: ClassVar[Spec] = cluster_order_status.SPEC
 
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
         try:

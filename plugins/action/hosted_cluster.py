@@ -12,29 +12,13 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.fenced import C
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.lease import Lock
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import ClusterOrder, NodeRequest
+from ansible_collections.openfleet.clusters.plugins.modules import hosted_cluster
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
 
 
 class ActionModule(ControllerAction):
-    SPEC: ClassVar[Spec] = {
-        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-        "cluster_order": {"type": "dict", "required": True},
-        "namespace": {"type": "str", "required": True},
-        "lock": {"type": "dict", "required": True},
-        "node_requests": {"type": "list", "elements": "dict", "default": []},
-        "release_image": {"type": "str"},
-        "pull_secret": {"type": "str", "no_log": True},
-        "ssh_public_key": {"type": "str", "no_log": False},
-        "base_domain": {"type": "str"},
-        "pod_network_cidr": {"type": "str", "default": "10.132.0.0/14"},
-        "service_network_cidr": {"type": "str", "default": "172.31.0.0/16"},
-        "control_plane_availability": {"type": "str", "choices": ["SingleReplica", "HighlyAvailable"], "default": "SingleReplica"},
-        "platform": {"type": "dict", "default": {"type": "None"}},
-        "node_platform": {"type": "dict", "default": {}},
-        "configuration": {"type": "dict", "default": {}},
-        "extra_secrets": {"type": "dict", "default": {}, "no_log": True},
-    }
-    RULES: ClassVar[dict[str, Any]] = {"required_if": [("state", "present", ("release_image", "pull_secret", "node_requests"))]}
+    SPEC: ClassVar[Spec] = hosted_cluster.SPEC
+    RULES: ClassVar[dict[str, Any]] = hosted_cluster.RULES
 
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
         order = ClusterOrder.from_object(parameters["cluster_order"], parameters["api_group"])

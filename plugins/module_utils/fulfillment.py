@@ -50,6 +50,12 @@ class NamespaceTaken(KubeError):
     """The working namespace of the order is there and is not the order's."""
 
 
+class NamespaceGoing(KubeError):
+    """The working namespace is being deleted, and has to be gone before it can be made again."""
+
+    retryable = True
+
+
 @dataclass(frozen=True)
 class TakenUp:
     """An order that this run works on, under its lock."""
@@ -247,11 +253,13 @@ class Fulfillment:
         ]
 
     def _refuse_others(self, order: ClusterOrder, item: Object, present: Object) -> None:
-        if item["kind"] == "Namespace" and not owns_namespace(order, present):
-            name = item["metadata"]["name"]
-            raise NamespaceTaken(
-                f"The namespace {name} is there and is not that of order {order.namespace}/{order.name}; remove it, or rename the order."
-            )
+        if item["kind"] != "Namespace":
+            return
+        name, whose = item["metadata"]["name"], f"ClusterOrder {order.namespace}/{order.name}"
+        if not owns_namespace(order, present):
+            raise NamespaceTaken(f"The namespace {name} is there and is not that of {whose}; remove it, or rename the order.")
+        if "deletionTimestamp" in present["metadata"]:
+            raise NamespaceGoing(f"The namespace {name} of {whose} is still being deleted; it is made again when it is gone.")
 
     def _mark_deleted(self, order: ClusterOrder) -> ClusterOrder:
         """An order whose cluster is to go is deleted itself; its finalizers keep it until that is done."""
@@ -275,7 +283,7 @@ class Fulfillment:
                 written = self._write_status(written, outcome, lock=lock)
                 if written.is_deleting:
                     written = self._clear_away(written, lock)
-                if written is None or written.phase in (READY, FAILED) or time.monotonic() >= deadline:
+                if written is None or self._check_mode or written.phase in (READY, FAILED) or time.monotonic() >= deadline:
                     break
                 time.sleep(POLL_SECONDS)
                 written, outcome = self.find(order.namespace, order.name), None
@@ -295,8 +303,6 @@ class Fulfillment:
         self, order: ClusterOrder, outcome: Outcome | None, world: World | None = None, lock: Lock | None = None
     ) -> ClusterOrder:
         """Bring the order's status up to date; no write where nothing has changed. With a lock, only who still has it may write."""
-        if self._check_mode:
-            return order
 
         def attempt() -> ClusterOrder:
             nonlocal order, world
@@ -305,6 +311,8 @@ class Fulfillment:
             status = derive_status(order, seen, now, outcome)
             if status == order.status:
                 return order
+            if self._check_mode:
+                return replace(order, status=status)
             if lock:
                 verify(self._kube, lock)
             try:

@@ -36,11 +36,49 @@ options:
     description: The lock that the run holds, as a template is given it, or RV(openfleet.clusters.cluster_lock#module:lock).
     type: dict
     required: true
+    suboptions:
+      namespace:
+        description: Namespace of the order.
+        type: str
+        required: true
+      order:
+        description: Name of the order.
+        type: str
+        required: true
+      holder:
+        description: Who holds the lock.
+        type: str
+        required: true
+      token:
+        description: The number that goes with every write.
+        type: int
+        required: true
+      duration:
+        description: For how many seconds the lock lasts without being renewed.
+        type: int
+        required: true
+      acquired:
+        description: When the lock was taken.
+        type: str
+        required: true
+      version:
+        description: The version of the Lease as it was then.
+        type: str
+        required: true
   node_requests:
-    description: The nodes of the cluster, each with C(resourceClass) and C(numberOfNodes). Required if O(state=present).
+    description: The nodes of the cluster. Required if O(state=present).
     type: list
     elements: dict
     default: []
+    suboptions:
+      resourceClass:
+        description: The kind of machine.
+        type: str
+        required: true
+      numberOfNodes:
+        description: How many of them.
+        type: int
+        required: true
   release_image:
     description: The OpenShift release. Another one than before updates the cluster. Required if O(state=present).
     type: str
@@ -155,8 +193,28 @@ SPEC: Spec = {
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     "cluster_order": {"type": "dict", "required": True},
     "namespace": {"type": "str", "required": True},
-    "lock": {"type": "dict", "required": True},
-    "node_requests": {"type": "list", "elements": "dict", "default": []},
+    "lock": {
+        "type": "dict",
+        "required": True,
+        "options": {
+            "namespace": {"type": "str", "required": True},
+            "order": {"type": "str", "required": True},
+            "holder": {"type": "str", "required": True},
+            "token": {"type": "int", "required": True, "no_log": False},
+            "duration": {"type": "int", "required": True},
+            "acquired": {"type": "str", "required": True},
+            "version": {"type": "str", "required": True},
+        },
+    },
+    "node_requests": {
+        "type": "list",
+        "elements": "dict",
+        "default": [],
+        "options": {
+            "resourceClass": {"type": "str", "required": True},
+            "numberOfNodes": {"type": "int", "required": True},
+        },
+    },
     "release_image": {"type": "str"},
     "pull_secret": {"type": "str", "no_log": True},
     "ssh_public_key": {"type": "str", "no_log": False},

@@ -35,7 +35,8 @@ TAKE_UP = {
 @pytest.fixture
 def orders(hub: Access) -> Iterator[None]:
     """The namespace of the examples, for one test."""
-    until(lambda: hub.get("namespace", NAMESPACE) is None, f"the namespace {NAMESPACE} of an earlier test is gone")
+    for left in (NAMESPACE, f"{NAMESPACE}-demo"):
+        until(lambda name=left: hub.get("namespace", name) is None, f"the namespace {left} of an earlier test is gone")
     hub.kubectl("create", "namespace", NAMESPACE)
     yield
     for order in hub.get("clusterorders", "-n", NAMESPACE)["items"]:

@@ -793,7 +793,7 @@ def test_small_needs_only_a_pull_secret(shipped: dict[str, Template]) -> None:
         (NodeRequest("fc430", 2),),
         template.id,
     )
-    assert template.entry_points == ("install", "post_install", "delete")
+    assert template.entry_points == ("install", "delete")
     assert problems(template, {"pull_secret": {"auths": {}}}) == ["parameter pull_secret must be a string, not an object"]
 
 
