@@ -21,6 +21,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.snapshot import
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates import find_templates
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_order_prepare
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
+from ansible_collections.openfleet.clusters.plugins.plugin_utils.role_check import RoleCheck
 
 
 class ActionModule(ControllerAction):
@@ -36,7 +37,8 @@ class ActionModule(ControllerAction):
             chosen = [OrderName(order.namespace, order.name) for order in Snapshot(kube, names).needing(step)]
         job = parameters["job_id"] or f"local-{os.getppid()}"
         templates = find_templates(AnsibleCollectionConfig.collection_paths)
-        run = Fulfillment(kube, names, templates, Job(job, parameters["job_url"] or ""), self.check_mode)
+        roles = RoleCheck(self._loader)
+        run = Fulfillment(kube, names, templates, Job(job, parameters["job_url"] or ""), self.check_mode, roles.problem)
         identity = f"{job}-{secrets.token_hex(4)}"
 
         def take_up(order: OrderName) -> TakenUp | LeftAlone:

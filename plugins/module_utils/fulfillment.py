@@ -34,7 +34,7 @@ from .orders import (
     owns_namespace,
     working_namespace,
 )
-from .templates import DELETE, INSTALL, POST_INSTALL, Checked, Template, TemplateError, check, resolve
+from .templates import DELETE, INSTALL, POST_INSTALL, BrokenTemplate, Checked, Template, TemplateError, check, resolve
 
 ENTRIES: dict[Action, str] = {"provision": INSTALL, "post_install": POST_INSTALL, "delete": DELETE}
 
@@ -84,13 +84,21 @@ class Fulfillment:
     """The steps of one run over one connection. In check mode everything is read and predicted, and nothing written."""
 
     def __init__(
-        self, kube: Kube, names: Names, templates: Mapping[str, Template], job: Job | None = None, check_mode: bool = False
+        self,
+        kube: Kube,
+        names: Names,
+        templates: Mapping[str, Template],
+        job: Job | None = None,
+        check_mode: bool = False,
+        role_problem: Callable[[str, str], str | None] | None = None,
     ) -> None:
+        """`role_problem` says what is wrong with the tasks of a role's entry point, as far as whoever runs them can tell before."""
         self._kube = kube
         self._names = names
         self._templates = templates
         self._job = job
         self._check_mode = check_mode
+        self._role_problem = role_problem
 
     def find(self, namespace: str, name: str) -> ClusterOrder | None:
         item = self._kube.find(self._names.api_version, "ClusterOrder", name, namespace)
@@ -184,6 +192,8 @@ class Fulfillment:
         try:
             template = resolve(order.template_id, self._templates)
             checked = check(template, order.template_parameters, order.node_requests, ENTRIES[step])
+            if self._role_problem and checked.role and (problem := self._role_problem(checked.role, ENTRIES[step])):
+                raise BrokenTemplate(template.id, problem)
             return checked, template.entry_point(POST_INSTALL) is not None
         except TemplateError:
             if step != "delete" or self.look(order).namespace_exists:

@@ -273,7 +273,7 @@ def _wait(
 def _standing(order: ClusterOrder | None) -> str:
     """Where an order stands, in one sentence."""
     if order is None or not order.phase:
-        return "nobody has taken it up; is the event source running, or create_cluster?"
+        return "nobody has taken it up; run create_cluster for it"
     unmet = [item for item in order.status.get("conditions", []) if item["status"] != "True" and item["type"] != "Deleting"]
     condition = order.condition("Deleting") if order.is_deleting else next(iter(unmet), None)
     reason = order.failure.message if order.failure else (condition or {}).get("message")

@@ -23,7 +23,8 @@ class NoSuchSelection(Exception):
 def named(name: str | None, namespace: str | None, orders: Sequence[Any], event: Any) -> list[OrderName]:
     """The orders that are named in any of the usual ways, each once."""
     found = [_one(entry) for entry in orders]
-    if name:
+    # One without the other, or an empty one, as a survey may give it, must not come to mean every order of the hub.
+    if name is not None or namespace is not None:
         found.append(_one({"name": name, "namespace": namespace}))
     if not found and isinstance(event, Mapping):
         found = _of_event(event)

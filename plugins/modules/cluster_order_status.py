@@ -13,7 +13,7 @@ author:
   - openfleet.clusters contributors (@openfleet)
 description:
   - Mirrors what HostedClusters and NodePools say into the status of their orders, phase and conditions, for all orders in one task.
-  - The event source does this by itself, at once. This module is for those who run without it.
+  - Run it on a schedule, or whenever a HostedCluster or NodePool has changed.
   - It takes no lock, because it only says what is there, and writes nothing where nothing has changed.
 options:
   name:

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -117,7 +117,6 @@ class Orders:
     namespace: str
     folder: Path
     group: str = GROUP
-    made: list[str] = field(default_factory=list)
 
     # What a tenant does
 
@@ -131,7 +130,6 @@ class Orders:
         **parameters: Any,
     ) -> None:
         """Place an order, or change it to this."""
-        self.made.append(name)
         text = json.dumps({"pull_secret": PULL_SECRET} | parameters) if raw_parameters is None else raw_parameters
         spec: Object = {"templateID": template, "templateParameters": text}
         if nodes is not None:
@@ -254,12 +252,12 @@ class Orders:
 
     def clean_up(self) -> None:
         """Take away what a test has left; that goes on while the next test runs."""
-        for name in dict.fromkeys(self.made):
-            if self.get(name) is not None:
-                self.patch({"metadata": {"finalizers": None}}, name)
-            if self.hub.get("namespace", self.working(name)) is not None:
-                self.hub.kubectl("patch", "namespace", self.working(name), "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
-                self.hub.kubectl("delete", "namespace", self.working(name), "--wait=false")
+        unheld = ("--type=merge", "-p", '{"metadata": {"finalizers": null}}')
+        if left := _names(self.hub.get(self.kind, "-n", self.namespace)):
+            self.hub.kubectl("patch", self.kind, *left, "-n", self.namespace, *unheld)
+        if left := _names(self.hub.get("namespaces", "-l", f"{self.group}/clusterorder-namespace={self.namespace}")):
+            self.hub.kubectl("patch", "namespaces", *left, *unheld)
+            self.hub.kubectl("delete", "namespaces", *left, "--wait=false")
 
     # What a site has of its own
 
@@ -298,6 +296,10 @@ class Orders:
         (self.folder / "callbacks").mkdir(exist_ok=True)
         (self.folder / "callbacks/killer.py").write_text(KILLER, encoding="utf-8")
         return {"ANSIBLE_CALLBACK_PLUGINS": str(self.folder / "callbacks"), "ANSIBLE_CALLBACKS_ENABLED": "killer", "KILL_AT": str(task)}
+
+
+def _names(found: Object) -> list[str]:
+    return [item["metadata"]["name"] for item in found["items"]]
 
 
 @dataclass(frozen=True)
@@ -372,8 +374,8 @@ class Doorman:
 
             def pass_on(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                status, headers, content = door.forward(Request(self.command, self.path), dict(self.headers), body)
                 with contextlib.suppress(OSError):  # whoever asked may have been killed
+                    status, headers, content = door.forward(Request(self.command, self.path), dict(self.headers), body)
                     self.send_response_only(status)
                     for key, value in headers:
                         if key.lower() not in ("transfer-encoding", "content-length", "connection"):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
+from collections.abc import Callable
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
 
-from .orders import Orders
+from .orders import Doorman, Orders, Request
 
 MADE = [
     "HostedCluster/demo",
@@ -17,8 +19,6 @@ MADE = [
     "Secret/demo-pull-secret",
     "ServiceAccount/cloudkit",
 ]
-CREATE_TASKS = 7
-DELETE_TASKS = 7
 
 
 @pytest.mark.parametrize("wait_timeout", [0, 60], ids=["leaving-it-to-the-first", "one-after-the-other"])
@@ -53,7 +53,7 @@ def test_a_run_without_the_lock_says_so_and_leaves_it_alone(orders: Orders) -> N
     gate, here, go_on = orders.gate()
     orders.place(nodes={"fc430": 1})
     first = orders.start("create_cluster", cluster_hooks={"pre_install": [gate]})
-    until(here.exists, "the first run holds the lock")
+    until(here.exists, "the first run holds the lock", 30)
     held, order = orders.lease(), orders.get()
     for playbook in ("create_cluster", "delete_cluster"):
         run = orders.play(playbook).well()
@@ -70,7 +70,7 @@ def test_the_lock_of_a_killed_run_is_free_within_its_duration_and_not_earlier(or
     gate, here, _go_on = orders.gate()
     orders.place(nodes={"fc430": 1})
     first = orders.start("create_cluster", cluster_hooks={"pre_install": [gate]})
-    until(here.exists, "the first run holds the lock")
+    until(here.exists, "the first run holds the lock", 30)
     os.kill(first.process.pid, signal.SIGKILL)
     first.process.wait()
     until(lambda: not [pid for pid in first.processes() if "lease_renewer" in command(pid)], "whoever renews the lock ends with its run")
@@ -87,7 +87,7 @@ def test_a_run_that_wakes_up_late_is_refused_and_changes_nothing(orders: Orders)
     gate, here, go_on = orders.gate()
     orders.place(nodes={"fc430": 1})
     sleeper = orders.start("create_cluster", cluster_hooks={"pre_install": [gate]})
-    until(here.exists, "the first run holds the lock")
+    until(here.exists, "the first run holds the lock", 30)
     sleeper.signal(signal.SIGSTOP)
     orders.patch_lease({"renewTime": "2020-01-01T00:00:00.000000Z"})  # as if its time had passed
     orders.place(nodes={"fc430": 3})
@@ -108,7 +108,7 @@ def test_a_deletion_that_wakes_up_late_does_not_touch_the_next_order_of_that_nam
     orders.place(nodes={"fc430": 1})
     orders.create()
     sleeper = orders.start("delete_cluster", cluster_hooks={"pre_delete": [gate]})
-    until(here.exists, "the deletion holds the lock")
+    until(here.exists, "the deletion holds the lock", 30)
     sleeper.signal(signal.SIGSTOP)
     orders.free_lock()
     orders.delete()
@@ -120,6 +120,67 @@ def test_a_deletion_that_wakes_up_late_does_not_touch_the_next_order_of_that_nam
     sleeper.signal(signal.SIGCONT)
     sleeper.end()
     assert orders.versions() == before and orders.status()["phase"] == "Ready"
+
+
+KILLED_AT_MOST = 20
+
+
+@pytest.mark.parametrize("playbook", ["create_cluster", "delete_cluster"])
+def test_a_run_that_was_killed_at_any_task_is_simply_run_again(orders: Orders, playbook: str) -> None:
+    def is_killed(name: str, task: int) -> bool:
+        return orders.play(playbook, name, environment=orders.killer(task)).code == -signal.SIGKILL
+
+    assert len(kill_each_time(orders, playbook, is_killed)) >= 5
+
+
+@pytest.mark.parametrize("playbook", ["create_cluster", "delete_cluster"])
+def test_a_run_that_was_killed_at_any_write_is_simply_run_again(orders: Orders, playbook: str) -> None:
+    assert len(kill_each_time(orders, playbook, lambda name, number: killed_at_write(orders, playbook, name, number))) >= 8
+
+
+def kill_each_time(orders: Orders, playbook: str, is_killed: Callable[[str, int], bool]) -> list[str]:
+    """Kill runs of the playbook one moment later each time, until one comes to its end; run all again, and look at the result."""
+    names = [f"at-{number}" for number in range(1, KILLED_AT_MOST + 1)]
+    for name in names:
+        orders.place(name, nodes={"fc430": 1})
+    if playbook == "delete_cluster":
+        orders.play("create_cluster", None, cluster_orders=[f"{orders.namespace}/{name}" for name in names]).well()
+    killed = list(itertools.takewhile(lambda name: is_killed(name, names.index(name) + 1), names))
+    assert len(killed) < KILLED_AT_MOST
+    run_again(orders, playbook, killed)
+    return killed
+
+
+def killed_at_write(orders: Orders, playbook: str, name: str, number: int) -> bool:
+    """Run the playbook, and kill all its processes when it asks for this write, which is not made."""
+    with Doorman(orders.hub.kubeconfig, orders.folder).open() as door:
+        run = orders.start(playbook, name, kubeconfig=door.kubeconfig, cluster_wait_timeout=60)
+
+        def kill(_request: Request) -> None:
+            if len(door.writes) >= number:
+                run.signal(signal.SIGKILL)
+                raise ConnectionAbortedError
+
+        door.before = kill
+        return run.end().code == -signal.SIGKILL
+
+
+def run_again(orders: Orders, playbook: str, names: list[str]) -> None:
+    """All in one run, after their locks would have expired."""
+    for name in names:
+        if orders.lease(name):
+            orders.free_lock(name)
+    chosen = [f"{orders.namespace}/{name}" for name in names]
+    orders.play(playbook, None, cluster_orders=chosen, cluster_wait_timeout=60).well()
+    for name in names:
+        if playbook == "delete_cluster":
+            assert orders.is_gone(name), name
+            continue
+        assert orders.names(name) == [entry.replace("demo", name) for entry in MADE], name
+        assert orders.pools(name) == {"fc430": 1}, name
+        status = orders.status(name)
+        assert status["phase"] == "Ready" and "failure" not in status, name
+        assert orders.get(name)["metadata"]["finalizers"] == [f"{orders.group}/finalizer", f"{orders.group}/infrastructure"], name
 
 
 def command(pid: int) -> str:

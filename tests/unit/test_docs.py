@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import shlex
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,20 @@ import pytest
 import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.__main__ import _parser
 from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.status import FAULT, Faults
+from ansible_collections.openfleet.clusters.plugins.doc_fragments.kubernetes import ModuleDocFragment
+from ansible_collections.openfleet.clusters.plugins.module_utils import fulfillment, kube_errors, templates
+from ansible_collections.openfleet.clusters.plugins.module_utils.order_status import derive_status
+from ansible_collections.openfleet.clusters.plugins.module_utils.order_world import World
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders import ClusterOrder
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 MODULE = "python -m ansible_collections.openfleet.clusters.extensions.sandbox"
+
+PLAYBOOKS = {path.stem for path in (ROOT / "playbooks").glob("*.yml")}
+MODULES = {path.stem for path in (ROOT / "plugins" / "modules").glob("*.py")}
+TEMPLATES = {path.parents[1].name for path in (ROOT / "roles").glob("*/meta/template.yml")}
+GROUPS = set(yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text())["action_groups"])
 
 FENCE = re.compile(r"^( *)(`{3,}|~{3,})(\w*)[^\n]*\n(.*?)^ *\2 *$", re.MULTILINE | re.DOTALL)
 CODE_SPAN = re.compile(r"(`+)((?:(?!\n\n).)+?)\1", re.DOTALL)
@@ -25,6 +37,12 @@ LINK = re.compile(r"\]\(\s*<?([^)>\s]+)|^ *\[[^\]]+\]: *<?([^>\s]+)", re.MULTILI
 HEADING = re.compile(r"^#{1,6} +(.+?) *#* *$", re.MULTILINE)
 MAKE = re.compile(r"^(?:\$ )?make ((?:[A-Z]+=\S+ )*)([a-z][a-z-]*)", re.MULTILINE)
 TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
+OURS = re.compile(r"(?<!ansible_collections\.)\bopenfleet\.clusters\.(\w+)")
+EXTRA = re.compile(r"-e (\w+)=")
+# A variable that a playbook does not set itself: it says what happens without it.
+TAKEN = re.compile(r"(?<![.\w])(\w+) \| default\(")
+NODE = re.compile(r"(\w+)\[\"(\w+)[^\"]*\"\]")
+ARROW = re.compile(r"^ *(\w+) --> (\w+)$", re.MULTILINE)
 SANDBOX = re.compile(rf"(?:\bopenfleet-sandbox|{re.escape(MODULE)})((?: +[^\s`]+)+)")
 
 
@@ -117,7 +135,54 @@ def bad_yaml(page: Page) -> Iterator[str]:
                 yield f"no YAML: {error}"
 
 
-@pytest.mark.parametrize("check", [bad_links, bad_make_targets, bad_sandbox_commands, bad_yaml])
+def bad_names(page: Page) -> Iterator[str]:
+    known = PLAYBOOKS | MODULES | TEMPLATES | GROUPS
+    for code in page.code:
+        yield from (f"{found[0]}: there is no such thing here" for found in OURS.finditer(code) if found[1] not in known)
+        for line in code.splitlines():
+            played = re.search(r"ansible-playbook (?:openfleet\.clusters\.)(\w+)", line)
+            if played and played[1] not in PLAYBOOKS:
+                yield f"{played[0]}: it is no playbook"
+
+
+def bad_variables(page: Page) -> Iterator[str]:
+    for code in page.code:
+        yield from (f"-e {found[1]}: no playbook takes it" for found in EXTRA.finditer(code) if found[1] not in taken_variables())
+
+
+def taken_variables() -> set[str]:
+    return {found[1] for path in (ROOT / "playbooks").rglob("*.yml") for found in TAKEN.finditer(path.read_text())}
+
+
+def bad_options(page: Page) -> Iterator[str]:
+    """What tasks in examples give to modules of ours."""
+    for language, content in page.blocks:
+        if language == "yaml":
+            for name, given in tasks_of_ours([*yaml.safe_load_all(content)]):
+                yield from (f"{name} has no option {option}" for option in given if option not in options_of(name))
+
+
+def tasks_of_ours(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if (found := OURS.fullmatch(str(key))) and found[1] in MODULES:
+                yield found[1], inner or {}
+            yield from tasks_of_ours(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from tasks_of_ours(inner)
+
+
+def options_of(module: str) -> set[str]:
+    documented = importlib.import_module(f"ansible_collections.openfleet.clusters.plugins.modules.{module}").DOCUMENTATION
+    texts = (documented, ModuleDocFragment.DOCUMENTATION, ModuleDocFragment.ORDERS)
+    return {option for text in texts for option in yaml.safe_load(text).get("options", {})}
+
+
+CHECKS = [bad_links, bad_make_targets, bad_sandbox_commands, bad_yaml, bad_names, bad_variables, bad_options]
+
+
+@pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name if path.parent == ROOT else f"docs/{path.name}")
 def test_page_is_true_to_the_files(path: Path, check: Any) -> None:
     assert list(check(read(path))) == []
@@ -146,6 +211,12 @@ def test_page_is_true_to_the_files(path: Path, check: Any) -> None:
         (bad_sandbox_commands, f"```shell\n{MODULE} absent\n```"),
         (bad_yaml, "```yaml\na: [1\n```"),
         (bad_yaml, "1. One:\n\n   ```yaml\n   a: 1\n    b: 2\n   ```"),
+        (bad_names, "The module `openfleet.clusters.absent`."),
+        (bad_names, "```shell\nansible-playbook openfleet.clusters.absent\n```"),
+        (bad_names, "Run `ansible-playbook openfleet.clusters.cluster_order`."),
+        (bad_variables, "Run it with `-e cluster_absent=1`."),
+        (bad_options, "```yaml\n- name: A\n  openfleet.clusters.cluster_lock:\n    absent: 1\n```"),
+        (bad_options, "```yaml\n- block:\n    - openfleet.clusters.cluster_order_info:\n        absent: 1\n```"),
     ],
 )
 def test_mistake_is_found(check: Any, text: str) -> None:
@@ -162,6 +233,15 @@ def test_mistake_is_found(check: Any, text: str) -> None:
         (bad_sandbox_commands, "`openfleet-sandbox` alone, and `openfleet-sandbox --state <folder> up --cluster <name> --s3`"),
         (bad_sandbox_commands, "```shell\nopenfleet-sandbox logs hub/etcd | tail  # the end\nA=$(openfleet-sandbox kubeconfig east)\n```"),
         (bad_yaml, "1. One:\n\n   ```yaml\n   a: 1\n   ---\n   b: 2\n   ```"),
+        (
+            bad_names,
+            "`ansible_collections.openfleet.clusters.extensions.sandbox`, `group/openfleet.clusters.kubernetes`, `openfleet.clusters`",
+        ),
+        (bad_variables, "`ansible-playbook openfleet.clusters.create_cluster -e cluster_order_name=a`"),
+        (
+            bad_options,
+            "```yaml\n- openfleet.clusters.cluster_template_info:\n- openfleet.clusters.cluster_order: {context: a, api_group: b}\n```",
+        ),
     ],
 )
 def test_what_is_right_is_no_mistake(check: Any, text: str) -> None:
@@ -195,6 +275,74 @@ def test_reference_names_every_field_phase_and_column_of_an_order() -> None:
     named = set(re.findall(r"[\w ]+", " | ".join(read(ROOT / "docs" / "cluster_order.md").code)))
     words = {word.strip() for word in named} | {word for phrase in named for word in phrase.split()}
     assert {name for name in (*fields(schema["spec"]), *fields(schema["status"]), *phases, *columns) if name not in words} == set()
+
+
+def rows(page: Page, heading: str) -> set[str]:
+    """What stands in backticks in the first cell of the rows below a heading."""
+    section = re.split(rf"^#+ {re.escape(heading)}$", page.text, flags=re.MULTILINE)[1]
+    section = re.split(r"^#+ ", FENCE.sub("", section), maxsplit=1, flags=re.MULTILINE)[0]
+    return {name for cell in re.findall(r"^\|([^|]*)\|", section, re.MULTILINE) for name in re.findall(r"`([^`]+)`", cell)}
+
+
+def test_read_me_lists_every_playbook_module_and_template() -> None:
+    listed = rows(read(ROOT / "README.md"), "What it brings") - {"openfleet.clusters."}
+    assert listed == PLAYBOOKS | MODULES | TEMPLATES
+
+
+def test_guide_lists_the_variables_that_the_playbooks_take_and_no_others() -> None:
+    assert rows(read(ROOT / "docs" / "operators_guide.md"), "Variables") == taken_variables()
+
+
+def test_guide_knows_every_reason_it_lists() -> None:
+    listed = rows(read(ROOT / "docs" / "operators_guide.md"), "Failures, and what to do")
+    reasons = {name for name in listed if name.isidentifier()}
+    known = {name for module in (fulfillment, kube_errors, templates) for name in vars(module)}
+    assert reasons
+    assert reasons - known == {"TaskFailed"}
+
+
+def test_guide_gives_the_hub_account_every_kind_that_is_written() -> None:
+    guide = read(ROOT / "docs" / "operators_guide.md")
+    role = next(
+        item for language, text in guide.blocks if language == "yaml" if isinstance(item := yaml.safe_load(text), dict) and "rules" in item
+    )
+    granted = {resource for rule in role["rules"] for resource in rule["resources"]}
+    assert granted >= {"clusterorders", "clusterorders/status", "leases", "namespaces", "serviceaccounts", "rolebindings", "secrets"}
+    assert granted >= {"hostedclusters", "nodepools"}
+
+
+def test_reference_names_every_condition() -> None:
+    status = derive_status(ClusterOrder("orders", "demo", "small"), World(), datetime.now(UTC))
+    conditions = {item["type"] for item in status["conditions"]}
+    assert rows(read(ROOT / "docs" / "cluster_order.md"), "Conditions") == conditions
+
+
+def test_picture_of_the_layers_is_that_of_the_imports() -> None:
+    text = read(ROOT / "docs" / "architecture.md").text.partition("## Layers of the collection")[2].partition("\n## ")[0]
+    names = dict(NODE.findall(text))
+    below: dict[str, set[str]] = {}
+    for upper, lower in ARROW.findall(text):
+        below.setdefault(names[upper], set()).add(names[lower])
+    library = {path.stem: imports_of(path) for path in (ROOT / "plugins" / "module_utils").glob("*.py") if path.stem != "__init__"}
+    drawn = set(names.values())
+    assert set(library) - drawn == set()
+    for name, imported in library.items():
+        assert below.get(name, set()) - imported == set(), f"{name} does not import these"
+        assert imported - reached(below, name) - {"kube_errors"} == set(), f"{name} imports these, and the picture does not show it"
+
+
+def imports_of(path: Path) -> set[str]:
+    return set(re.findall(r"^from \.(\w+) import", path.read_text(), re.MULTILINE))
+
+
+def reached(below: dict[str, set[str]], name: str) -> set[str]:
+    found: set[str] = set()
+    todo = [name]
+    while todo:
+        new = below.get(todo.pop(), set()) - found
+        found |= new
+        todo += new
+    return found
 
 
 def fields(schema: dict[str, Any]) -> Iterator[str]:
