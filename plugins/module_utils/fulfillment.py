@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-import yaml
-
 from .fenced import Change, FencedWriter
 from .hypershift import API_VERSION as HYPERSHIFT
 from .kube import Kube, Object, retry_conflicts
@@ -35,6 +33,7 @@ from .orders import (
     working_namespace,
 )
 from .templates import DELETE, INSTALL, POST_INSTALL, BrokenTemplate, Checked, Template, TemplateError, check, resolve
+from .third_party import yaml
 
 ENTRIES: dict[Action, str] = {"provision": INSTALL, "post_install": POST_INSTALL, "delete": DELETE}
 

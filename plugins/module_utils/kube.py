@@ -19,10 +19,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
-import urllib3
-
 from .kube_config import Target, target
 from .kube_errors import BadCredentials, Conflict, Gone, Invalid, KubeError, NotFound, ServerError, Unreachable, error_from
+from .third_party import MISSING, urllib3
 
 Object = dict[str, Any]
 Item = TypeVar("Item")
@@ -30,7 +29,7 @@ Result = TypeVar("Result")
 
 FIELD_MANAGER = "openfleet.clusters"
 CONNECTIONS = 16
-TIMEOUT = urllib3.Timeout(connect=10, read=60)
+CONNECT_SECONDS, READ_SECONDS = 10.0, 60.0
 PAGE = 500
 TRIES = 4
 FIRST_WAIT = 0.25
@@ -71,10 +70,10 @@ class Event:
 class Kube:
     """A connection to one cluster. `requests` counts what was sent; `server_time()` is the server's clock, not ours."""
 
-    def __init__(self, cluster: Target, timeout: urllib3.Timeout = TIMEOUT) -> None:
+    def __init__(self, cluster: Target, timeout: urllib3.Timeout | None = None) -> None:
         self.target = cluster
         self.requests = 0
-        self._timeout = timeout
+        self._timeout = timeout or urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
         # The server's time in its last answer, and our monotonic clock when that arrived.
         self._heard: tuple[datetime.datetime | None, float] | None = None
         self._plurals: dict[tuple[str, str], tuple[str, bool]] = {}
@@ -82,8 +81,12 @@ class Kube:
         self._pool = self._new_pool()
 
     @classmethod
-    def connect(cls, options: Mapping[str, Any], timeout: urllib3.Timeout = TIMEOUT) -> Kube:
+    def connect(cls, options: Mapping[str, Any], timeout: urllib3.Timeout | None = None) -> Kube:
         """Connect as module options ask for; nothing is sent yet."""
+        if MISSING:
+            raise BadCredentials(
+                f"The Python library {MISSING} is missing where Ansible runs: install what requirements.txt of the collection names."
+            )
         return cls(target(options), timeout)
 
     def _new_pool(self) -> urllib3.PoolManager:
@@ -192,7 +195,7 @@ class Kube:
         query = {"watch": "true", "resourceVersion": since, "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds), **selectors}
         url = self._url(self._path(api_version, kind, namespace), query)
         what = f"watch {kind}"
-        timeout = urllib3.Timeout(connect=10, read=seconds + 30)
+        timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=seconds + 30)
         response = self._exchange("GET", url, what, preload=False, timeout=timeout)
         try:
             for line in _lines(response):

@@ -21,11 +21,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import urllib3
-
 from .kube import TRIES, Kube
 from .kube_errors import KubeError
 from .lease import Lock, LockLost, renew
+from .third_party import urllib3
 
 COLLECTIONS = Path(__file__).absolute().parents[5]
 

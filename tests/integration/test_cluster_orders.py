@@ -230,3 +230,35 @@ def test_what_somebody_changed_by_hand_is_mended(orders: Orders) -> None:
     orders.hub.kubectl("delete", "secret/demo-pull-secret", "-n", orders.working())
     assert orders.create().changed > 0
     assert orders.pools() == {"fc430": 2} and orders.names() == MADE
+
+
+def test_a_real_cluster_is_ordered_finished_inside_scaled_and_deleted(hub: Access, namespace: str, tmp_path: Path) -> None:
+    """Here a real API server runs behind the HostedCluster: the kubeconfig that a template is given opens it."""
+    orders = Orders(hub, namespace, tmp_path)
+    tasks = f"""
+- name: Keep how to reach the new cluster
+  ansible.builtin.copy:
+    content: "{{{{ cluster_kubeconfig | to_json }}}}"
+    dest: {tmp_path / "inside"}
+    mode: "0600"
+  no_log: true
+"""
+    orders.place(template=orders.template("finished", post_install=tasks), nodes={"fc430": 2})
+    orders.play("create_cluster").well()
+    assert orders.status()["phase"] == "Progressing"
+    hub.wait("hostedcluster/demo", "-n", orders.working(), "--for=condition=Available")
+    orders.play("post_install", cluster_wait_timeout=120).well()
+    assert orders.status()["phase"] == "Ready"
+    inside = Access(tmp_path / "inside")
+    assert inside.kubectl("get", "nodes", "--no-headers").stdout.count(" Ready ") == 2
+    assert orders.status()["apiURL"] in inside.kubectl("cluster-info").stdout
+
+    orders.place(template="acme.site.finished", nodes={"fc430": 3})
+    orders.play("create_cluster").well()
+    orders.play("post_install", cluster_wait_timeout=120).well()
+    assert orders.status()["phase"] == "Ready"
+    assert inside.kubectl("get", "nodes", "--no-headers").stdout.count(" Ready ") == 3
+
+    orders.delete(cluster_wait_timeout=120)
+    assert orders.is_gone()
+    assert "refused" in inside.kubectl("get", "nodes", check=False).stderr
