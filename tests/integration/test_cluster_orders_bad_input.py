@@ -281,6 +281,7 @@ def test_no_secret_is_printed_cached_or_left_behind(orders: Orders) -> None:
         "ANSIBLE_CACHE_PLUGIN": "ansible.builtin.jsonfile",
         "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(cache),
         "ANSIBLE_RETRY_FILES_ENABLED": "1",
+        "ANSIBLE_RETRY_FILES_SAVE_PATH": str(orders.folder / "retry"),
         "ANSIBLE_LOG_PATH": str(orders.folder / "ansible.log"),
         "ANSIBLE_KEEP_REMOTE_FILES": "1",
     }
