@@ -16,8 +16,9 @@ from datetime import UTC, datetime
 from .fenced import Change, FencedWriter
 from .hypershift import API_VERSION as HYPERSHIFT
 from .kube import Kube, Object, retry_conflicts
-from .kube_errors import Conflict, KubeError, NotFound
+from .kube_errors import Conflict, Invalid, KubeError, NotFound
 from .lease import DURATION, Lock, LockHeld, LockLost, LockState, acquire, read, release, verify
+from .order_foreign import for_foreign_crd, is_reduced
 from .order_status import Action, Job, Outcome, derive_status
 from .order_world import World
 from .orders import (
@@ -325,13 +326,27 @@ class Fulfillment:
             if lock:
                 verify(self._kube, lock)
             try:
-                written = self._kube.replace(order.raw | {"status": status}, subresource="status")
+                written = self._store(order, status)
             except Conflict:
                 order, world = self.find(order.namespace, order.name) or order, None
                 raise
             return ClusterOrder.from_object(written, self._names.group)
 
         return retry_conflicts(attempt)
+
+    def _store(self, order: ClusterOrder, status: Object) -> Object:
+        """Write the status. Another controller's CRD refuses or drops what it does not know, and then gets what it takes."""
+        stored, item = order.raw.get("status") or {}, order.raw
+        if not is_reduced(stored):
+            try:
+                item = self._kube.replace(item | {"status": status}, subresource="status")
+                if "observedGeneration" in item["status"]:
+                    return item
+            except Invalid:
+                # If that is not why, it is refused again.
+                item = order.raw
+        reduced = for_foreign_crd(status, stored)
+        return item if reduced == item.get("status") else self._kube.replace(item | {"status": reduced}, subresource="status")
 
     def _clear_away(self, order: ClusterOrder, lock: Lock) -> ClusterOrder | None:
         """When the cluster is gone the namespace goes, and when that is gone the finalizers: last, and only then."""

@@ -48,6 +48,11 @@ def for_foreign_crd(status: Object, stored: Object) -> Object:
     return result | {"phase": FOREIGN_PHASE.get(status["phase"], status["phase"]), "conditions": [*status["conditions"], record]}
 
 
+def is_reduced(stored: Object) -> bool:
+    """Whether the stored status went through `for_foreign_crd`."""
+    return any(item.get("type") == RECORD for item in stored.get("conditions", []))
+
+
 def restored(stored: Object) -> Object:
     """A stored status as it was before `for_foreign_crd`; one that never went through it comes back as it is."""
     status = dict(stored)
