@@ -1,3 +1,9 @@
 """Every test may use the sandbox: see its pytest plugin for the fixtures."""
 
+import signal
+
 pytest_plugins = ["ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin"]
+
+# A shell that starts something in the background makes it ignore Ctrl-C, and so would every process that a test starts and interrupts.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -20,7 +20,9 @@ class ActionModule(ControllerAction):
 
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
         try:
-            chosen = named(parameters["name"], parameters["namespace"], parameters["orders"], None)
+            # A namespace alone is allowed here: it asks for all locks in it.
+            namespace = parameters["namespace"] if parameters["name"] else None
+            chosen = named(parameters["name"], namespace, parameters["orders"], None)
         except NoSuchSelection as error:
             return {"failed": True, "msg": str(error)}
 
