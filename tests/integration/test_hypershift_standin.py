@@ -225,7 +225,6 @@ def test_a_killed_control_plane_comes_back_with_its_data(sandbox: Sandbox, hub: 
 
 
 def test_two_hundred_status_only_clusters_settle(sandbox: Sandbox, hub: Access, namespace: str) -> None:
-    before = {process.owner for process in sandbox.status()}
     names = [f"load-{number}" for number in range(200)]
     clusters = [hosted_cluster(namespace, name, status_only=True) for name in names]
     pools = [node_pool(namespace, name, name=name) for name in names]
@@ -233,7 +232,7 @@ def test_two_hundred_status_only_clusters_settle(sandbox: Sandbox, hub: Access, 
     # A minute is what the load tests count on; the figure itself is measured by `make bench`.
     hub.wait("hostedclusters", "--all", "-n", namespace, "--for=condition=ClusterVersionSucceeding", timeout="60s")
     hub.wait("nodepools", "--all", "-n", namespace, "--for=condition=Ready", timeout="60s")
-    assert {process.owner for process in sandbox.status()} == before
+    assert not [process for process in sandbox.status() if process.owner.startswith(f"{namespace}/")]
     hub.kubectl("delete", "hostedclusters", "--all", "-n", namespace, "--timeout=60s")
     assert hub.get("nodepools", "-n", namespace)["items"] == []
 
