@@ -22,15 +22,6 @@ FOREIGN_PHASE = {"Degraded": "Failed"}
 MESSAGE_LIMIT, TASK_LIMIT = 2048, 256
 
 
-def prunes_our_fields(crd: Object) -> bool:
-    """Whether this CustomResourceDefinition of ClusterOrders would drop what only our status has."""
-    for version in crd["spec"]["versions"]:
-        if version["name"] == "v1alpha1":
-            status = version["schema"]["openAPIV3Schema"]["properties"].get("status", {})
-            return not status.get("x-kubernetes-preserve-unknown-fields") and "failure" not in status.get("properties", {})
-    return True
-
-
 def for_foreign_crd(status: Object, stored: Object) -> Object:
     """A derived status as another controller's CRD takes it; `stored` is the status as the API server has it now.
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import jsonschema
 import pytest
-from ansible_collections.openfleet.clusters.extensions.sandbox.crds import COLLECTION_CRDS, load_crd
+from ansible_collections.openfleet.clusters.extensions.sandbox.crds import load_crd
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import UPSTREAM
-from ansible_collections.openfleet.clusters.plugins.module_utils.order_foreign import RECORD, for_foreign_crd, prunes_our_fields, restored
+from ansible_collections.openfleet.clusters.plugins.module_utils.order_foreign import RECORD, for_foreign_crd, restored
 from ansible_collections.openfleet.clusters.plugins.module_utils.order_status import Outcome, derive_status, next_action
 from ansible_collections.openfleet.clusters.plugins.module_utils.order_world import World
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import ClusterOrder, Failure, config_version
@@ -77,22 +77,6 @@ def test_their_schema_accepts_every_reduced_status(group: str) -> None:
     for item in lifecycle():
         jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker()).validate(item.raw["status"])
         assert not set(item.raw["status"]) - set(schema["properties"])
-
-
-@pytest.mark.parametrize("group", GROUPS)
-def test_their_crds_prune_our_fields(group: str) -> None:
-    assert prunes_our_fields(their_crd(group))
-
-
-def test_our_crd_keeps_our_fields() -> None:
-    assert not prunes_our_fields(load_crd(COLLECTION_CRDS / "clusterorders.yaml"))
-
-
-def test_a_crd_without_a_closed_status_keeps_them_too_and_one_of_another_version_does_not() -> None:
-    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    for name, prunes in (("v1alpha1", False), ("v2", True)):
-        version = {"name": name, "schema": {"openAPIV3Schema": {"properties": {"status": anything}}}}
-        assert prunes_our_fields({"spec": {"versions": [version]}}) is prunes
 
 
 def test_the_record_fits_a_conditions_message() -> None:

@@ -1,0 +1,48 @@
+"""Which orders a run is about: only what is named in full; half a name never comes to mean every order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.openfleet.clusters.plugins.module_utils.selection import NoSuchSelection, OrderName, named
+
+DEMO = OrderName("orders", "demo")
+
+
+@pytest.mark.parametrize(
+    ("name", "namespace", "orders", "event"),
+    [
+        ("demo", "orders", [], None),
+        (None, None, ["orders/demo", {"namespace": "orders", "name": "demo"}], None),
+        (None, None, [], {"order": {"namespace": "orders", "name": "demo", "uid": "x"}}),
+        (None, None, [], {"orders": [{"namespace": "orders", "name": "demo"}]}),
+        (None, None, [], {"payload": {"metadata": {"namespace": "orders", "name": "demo"}, "spec": {"templateID": "other"}}}),
+    ],
+)
+def test_an_order_is_found_in_every_usual_shape(name: str | None, namespace: str | None, orders: list[Any], event: Any) -> None:
+    assert named(name, namespace, orders, event) == [DEMO]
+
+
+def test_what_is_named_counts_more_than_the_event() -> None:
+    assert named("demo", "orders", [], {"order": {"namespace": "a", "name": "b"}}) == [DEMO]
+
+
+@pytest.mark.parametrize(
+    ("name", "namespace"), [("demo", None), (None, "orders"), ("", "orders"), ("demo", ""), ("", ""), ("../x", "orders")]
+)
+def test_half_a_name_is_refused(name: str | None, namespace: str | None) -> None:
+    with pytest.raises(NoSuchSelection, match="give both"):
+        named(name, namespace, [], None)
+
+
+@pytest.mark.parametrize(
+    "event", [{"payload": {}}, {"payload": {"metadata": {"name": "{{ x }}", "namespace": "a"}}}, {"orders": [3]}, {"order": "demo"}]
+)
+def test_an_event_that_names_no_possible_order_is_refused(event: Any) -> None:
+    with pytest.raises(NoSuchSelection):
+        named(None, None, [], event)
+
+
+def test_nothing_named_is_nothing_chosen() -> None:
+    assert named(None, None, [], None) == named(None, None, [], {}) == []
