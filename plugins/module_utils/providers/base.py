@@ -1,0 +1,149 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The interface of every way to get a cluster. A call starts work or looks at it, and returns; none waits for a cluster.
+
+A provider serves one cluster, at one place on the hub. It finds it by its name and by what `ClusterSpec.to_stored` kept of an earlier look,
+and works without the latter too: a run may have been killed before anything was kept. Everything that it writes on the hub goes through the
+place's writer, so that only the holder of the cluster's lock writes. What it changed it puts into `changes`, also what it only would
+change in check mode.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NoReturn
+
+from ..fenced import Change, FencedWriter
+from ..kube import Kube
+from ..kube_errors import KubeError
+from .model import Addon, ClusterRequest, ClusterSpec, IdentityProvider, Kubeconfig, NodeSet, Object, Region, ResourceSet
+
+
+class ProviderError(KubeError):
+    """What a provider, and not the hub, has to say. Of the same family as the hub's errors, so that one place reports both."""
+
+
+class NotSupported(ProviderError):
+    """This provider has no such thing, ever."""
+
+    def __init__(self, provider: str, what: str) -> None:
+        super().__init__(f"The provider {provider} does not support {what}.")
+        self.provider = provider
+        self.what = what
+
+
+class NoSuchCluster(ProviderError):
+    """What was asked of a cluster needs it to be there, and it is not."""
+
+
+class NotReadyYet(ProviderError):
+    """It is too early for that; the same call works later."""
+
+    retryable = True
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where on the hub a cluster lives: its name, the namespace of its objects and secrets, and the labels that these carry.
+
+    Without a `writer` a provider can only look. `class_label` is the label that tells a node set's resource class.
+    """
+
+    kube: Kube
+    name: str
+    namespace: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    class_label: str = "openfleet.clusters/resource-class"
+    writer: FencedWriter | None = None
+    check_mode: bool = False
+
+
+class Provider(ABC):
+    """One cluster of one kind. What a provider cannot do is NotSupported, never a silent success."""
+
+    TYPE: ClassVar[str]
+    # What `ClusterRequest.settings` and `.secrets` may hold, declared as in an argument spec.
+    SETTINGS: ClassVar[Mapping[str, Any]] = {}
+    SECRETS: ClassVar[Mapping[str, Any]] = {}
+    # Kinds on the hub, as (apiVersion, kind), from which alone `seen` tells how a cluster is. Empty where one has to ask elsewhere.
+    WATCHES: ClassVar[tuple[tuple[str, str], ...]] = ()
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.changes: list[Change] = []
+
+    # Every provider can do these
+
+    @abstractmethod
+    def create(self, request: ClusterRequest) -> ClusterSpec:
+        """Ask for the cluster. Where it is there already it is found, and left as it is."""
+
+    @abstractmethod
+    def update(self, spec: ClusterSpec, request: ClusterRequest) -> ClusterSpec:
+        """Bring a cluster that is there to what is asked for now."""
+
+    @abstractmethod
+    def delete(self, spec: ClusterSpec) -> bool:
+        """Take the cluster away; False while something of it is left, True once nothing is, also if there never was anything."""
+
+    @abstractmethod
+    def status(self, spec: ClusterSpec) -> ClusterSpec:
+        """The cluster as it is now; absent where there is none."""
+
+    # What follows not every provider can
+
+    def seen(self, spec: ClusterSpec, items: Sequence[Object]) -> ClusterSpec:
+        """The cluster as objects of the kinds in `WATCHES` show it, all those of the place's namespace; nothing is asked for."""
+        self._cannot("to be watched on the hub")
+
+    def kubeconfig(self, spec: ClusterSpec) -> Kubeconfig:
+        self._cannot("kubeconfigs")
+
+    def dns(self, spec: ClusterSpec) -> str:
+        """The domain that the cluster's applications are below."""
+        self._cannot("DNS names of clusters")
+
+    def cloud_providers(self) -> list[str]:
+        self._cannot("cloud providers")
+
+    def regions(self, cloud_provider: str) -> list[Region]:
+        self._cannot("regions")
+
+    def add_identity_provider(self, spec: ClusterSpec, identity_provider: IdentityProvider) -> None:
+        """Let people log in with it, beside those that are there. One of the same name is brought to what is given."""
+        self._cannot("identity providers")
+
+    def remove_identity_provider(self, spec: ClusterSpec, name: str) -> None:
+        self._cannot("identity providers")
+
+    def apply_resources(self, spec: ClusterSpec, resources: ResourceSet) -> None:
+        """Bring the objects of the set into the cluster, and take away what the set had before and has no longer."""
+        self._cannot("resources in a cluster")
+
+    def remove_resources(self, spec: ClusterSpec, name: str) -> bool:
+        """Take the whole set away; True once nothing of it is left."""
+        self._cannot("resources in a cluster")
+
+    def node_sets(self, spec: ClusterSpec) -> tuple[NodeSet, ...]:
+        return self.status(spec).node_sets
+
+    def scale(self, spec: ClusterSpec, resource_class: str, nodes: int) -> ClusterSpec:
+        """Have so many nodes of that class: a new class is added, and with no nodes it is taken away."""
+        self._cannot("a change of the number of nodes")
+
+    def install_addon(self, spec: ClusterSpec, addon: Addon) -> bool:
+        """Have the add-on installed; True once it is ready."""
+        self._cannot("add-ons")
+
+    # For those who write one
+
+    @property
+    def writer(self) -> FencedWriter:
+        if self.place.writer is None:
+            raise ProviderError(f"{self.TYPE} was only asked to look at {self.place.name}, and cannot change it.")
+        return self.place.writer
+
+    def _cannot(self, what: str) -> NoReturn:
+        raise NotSupported(self.TYPE, what)

@@ -1,0 +1,71 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Find a provider by its type, and check what it is asked for. The only file that knows which providers there are."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..kube_errors import Invalid
+from ..template_parameters import check_values, did_you_mean, read_options
+from .base import Place, Provider, ProviderError
+from .model import ClusterRequest
+
+BUILT_IN = ("hypershift",)
+DEFAULT = "hypershift"
+DOTTED = re.compile(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*){2}")
+
+
+class UnknownProvider(ProviderError):
+    """There is no provider of that type here."""
+
+
+class ProviderFactory:
+    """Gives providers by type: one of ours by its short name, another collection's as <namespace>.<collection>.<provider>."""
+
+    @classmethod
+    def get(cls, kind: str) -> type[Provider]:
+        """The provider's class, which is called ClusterProvider in `plugins/module_utils/providers/<provider>.py` of its collection."""
+        if kind in BUILT_IN:
+            module = importlib.import_module(f".{kind}", __package__)
+        elif DOTTED.fullmatch(kind):
+            namespace, collection, name = kind.split(".")
+            try:
+                module = importlib.import_module(f"ansible_collections.{namespace}.{collection}.plugins.module_utils.providers.{name}")
+            except ImportError as error:
+                raise UnknownProvider(
+                    f"The provider {kind} cannot be loaded ({error}); install its collection where Ansible runs."
+                ) from error
+        else:
+            raise UnknownProvider(
+                f"There is no provider {kind[:100]!r}{did_you_mean(kind[:100], BUILT_IN)}; ours are {', '.join(BUILT_IN)}, and another "
+                "collection's is named <namespace>.<collection>.<provider>."
+            )
+        provider = getattr(module, "ClusterProvider", None)
+        if not (isinstance(provider, type) and issubclass(provider, Provider)):
+            raise UnknownProvider(f"{kind} is no provider: its file has no class ClusterProvider that is a Provider.")
+        return provider
+
+    @classmethod
+    def at(cls, kind: str, place: Place) -> Provider:
+        """The provider of that type for the cluster at that place."""
+        return cls.get(kind)(place)
+
+
+def checked(provider: type[Provider], request: ClusterRequest) -> ClusterRequest:
+    """The request with the defaults of the provider's settings in it; Invalid with all mistakes where it doesn't fit them."""
+    problems: list[str] = []
+    settings = _checked(provider.SETTINGS, request.settings, "settings", problems)
+    secrets = _checked(provider.SECRETS, request.secrets, "secrets", problems)
+    if problems:
+        raise Invalid(f"The provider {provider.TYPE} cannot make such a cluster: {'; '.join(problems)}.", [])
+    return replace(request, settings=settings, secrets=secrets)
+
+
+def _checked(declared: Mapping[str, Any], values: Mapping[str, Any], where: str, problems: list[str]) -> dict[str, Any]:
+    options = read_options({"options": declared}, problems, where)
+    return check_values(options, dict(values), problems, where)
