@@ -41,7 +41,7 @@ class ActionModule(ControllerAction):
             try:
                 order = order_tenant.wait_until_ready(kube, names, order.namespace, order.name, parameters["wait_timeout"])
             except KubeError as error:
-                return answer | {"failed": True, "msg": str(error), "reason": type(error).__name__, "retryable": error.retryable}
+                return answer | self.failure(error)
         return answer | {"order": order_tenant.shown(order)}
 
     def _withdraw(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class ActionModule(ControllerAction):
             try:
                 order_tenant.wait_until_gone(kube, names, namespace, name, uid, parameters["wait_timeout"])
             except KubeError as error:
-                return answer | {"failed": True, "msg": str(error), "reason": type(error).__name__, "retryable": error.retryable}
+                return answer | self.failure(error)
         return answer
 
 

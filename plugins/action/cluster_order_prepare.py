@@ -73,6 +73,7 @@ def _variables(taken: TakenUp) -> dict[str, Any]:
         "cluster_order": order.raw,
         "cluster_working_namespace": working_namespace(order.namespace, order.name),
         "cluster_template_role": taken.checked.role,
+        "cluster_provider": taken.provider,
         "cluster_template_has_post_install": taken.has_post_install,
         "cluster_kubeconfig": taken.kubeconfig,
         "template_parameters": taken.checked.parameters,

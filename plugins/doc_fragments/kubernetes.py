@@ -64,6 +64,64 @@ requirements:
   - urllib3 >= 2
 """
 
+    LOCK = r"""
+options:
+  lock:
+    description:
+      - The lock that the run holds, as a template is given it, or RV(openfleet.clusters.cluster_lock#module:lock).
+      - Without one the task takes the lock of the cluster itself, and gives it back at its end.
+    type: dict
+    suboptions:
+      namespace:
+        description: Namespace of the order.
+        type: str
+        required: true
+      order:
+        description: Name of the order.
+        type: str
+        required: true
+      holder:
+        description: Who holds the lock.
+        type: str
+        required: true
+      token:
+        description: The number that goes with every write.
+        type: int
+        required: true
+      duration:
+        description: For how many seconds the lock lasts without being renewed.
+        type: int
+        required: true
+      acquired:
+        description: When the lock was taken.
+        type: str
+        required: true
+      version:
+        description: The version of the Lease as it was then.
+        type: str
+        required: true
+"""
+
+    CLUSTER = r"""
+options:
+  cluster_order:
+    description:
+      - The ClusterOrder whose cluster it is, as a template is given it.
+      - A cluster without an order is named by O(name) and O(namespace).
+    type: dict
+  name:
+    description: The name of a cluster that has no order.
+    type: str
+  namespace:
+    description: The namespace on the hub that has the objects and secrets of a cluster without an order. Required with O(name).
+    type: str
+  provider:
+    description:
+      - Who makes and serves the cluster, V(hypershift) for example, or C(<namespace>.<collection>.<provider>) of another collection.
+      - The cluster of an order stays with the provider that made it, and then this may be left out. Required with O(name).
+    type: str
+"""
+
     ORDERS = r"""
 options:
   api_group:

@@ -26,6 +26,32 @@ KUBERNETES: Spec = {
     "impersonate_user": {"type": "str"},
     "impersonate_groups": {"type": "list", "elements": "str"},
 }
+LOCK: Spec = {
+    "lock": {
+        "type": "dict",
+        "options": {
+            "namespace": {"type": "str", "required": True},
+            "order": {"type": "str", "required": True},
+            "holder": {"type": "str", "required": True},
+            "token": {"type": "int", "required": True, "no_log": False},
+            "duration": {"type": "int", "required": True},
+            "acquired": {"type": "str", "required": True},
+            "version": {"type": "str", "required": True},
+        },
+    },
+}
+# Which cluster: that of an order, or by its name one without any.
+CLUSTER: Spec = {
+    "cluster_order": {"type": "dict"},
+    "name": {"type": "str"},
+    "namespace": {"type": "str"},
+    "provider": {"type": "str"},
+}
+CLUSTER_RULES: dict[str, Any] = {
+    "required_one_of": [("cluster_order", "name")],
+    "mutually_exclusive": [("cluster_order", "name"), ("cluster_order", "namespace")],
+    "required_by": {"name": ("namespace", "provider")},
+}
 ORDERS: Spec = {"api_group": {"type": "str", "default": DEFAULT_GROUP}}
 
 

@@ -68,6 +68,25 @@ class FencedWriter:
             changes += self._together(self._delete, group)
         return changes
 
+    def patch(self, item: Object, change: Callable[[Object], Object]) -> Change:
+        """Merge into an object that is there what `change` makes of it as it is now. Nothing is written if that changes nothing."""
+
+        def attempt() -> Change:
+            before = self.current(item)
+            if before is None:
+                raise NotFound(f"{_header(item)} is not there any more.")
+            changes = change(before)
+            if _holds(before, changes, merged=True):
+                return Change("unchanged", before, before)
+            if not self._check_mode:
+                self._verify()
+            metadata = changes.get("metadata") or {}
+            token = {self._annotation: str(self._lock.token)}
+            body = {**changes, "metadata": {**metadata, "annotations": {**(metadata.get("annotations") or {}), **token}}}
+            return Change("changed", before, self._kube.patch(before, body, dry_run=self._check_mode))
+
+        return retry_conflicts(attempt)
+
     def _together(self, work: Callable[[Object], Change], group: Sequence[Object]) -> list[Change]:
         changes: list[Change] = []
         for result in self._kube.together(work, group):
@@ -153,10 +172,14 @@ def differs(present: Object, wanted: Object) -> bool:
     return not _holds(present, wanted) or _has_unwanted(ours, wanted)
 
 
-def _holds(present: Any, wanted: Any) -> bool:
-    """Whether all of `wanted` is in `present`. The server may add fields to an object, but never entries to a list of ours."""
+def _holds(present: Any, wanted: Any, merged: bool = False) -> bool:
+    """Whether all of `wanted` is in `present`. The server may add fields to an object, but never entries to a list of ours.
+
+    None is a field that is left to the server, but where `wanted` is to be `merged` one that must not be there.
+    """
     if isinstance(wanted, Mapping):
-        return isinstance(present, Mapping) and all(_holds(present.get(key), value) for key, value in wanted.items() if value is not None)
+        asked = wanted.items() if merged else [entry for entry in wanted.items() if entry[1] is not None]
+        return isinstance(present, Mapping) and all(_holds(present.get(key), value, merged) for key, value in asked)
     if isinstance(wanted, list):
         return isinstance(present, list) and len(present) == len(wanted) and all(map(_holds, present, wanted))
     return bool(present == wanted)

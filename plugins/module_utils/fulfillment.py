@@ -7,20 +7,18 @@ Both read the world and do what is missing, so that a run that was killed anywhe
 
 from __future__ import annotations
 
-import base64
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from .fenced import Change, FencedWriter
-from .hypershift import API_VERSION as HYPERSHIFT
 from .kube import Kube, Object, retry_conflicts
-from .kube_errors import Conflict, Invalid, KubeError, NotFound
+from .kube_errors import Conflict, Invalid, KubeError
 from .lease import DURATION, Lock, LockHeld, LockLost, LockState, acquire, read, release, verify
 from .order_foreign import for_foreign_crd, is_reduced
 from .order_status import Action, Job, Outcome, derive_status
-from .order_world import World
+from .order_world import World, kept_spec, provider_type, unknown_spec
 from .orders import (
     FAILED,
     READY,
@@ -33,8 +31,10 @@ from .orders import (
     owns_namespace,
     working_namespace,
 )
+from .providers.base import Provider
+from .providers.factory import ProviderFactory
+from .snapshot import place_of
 from .templates import DELETE, INSTALL, POST_INSTALL, BrokenTemplate, Checked, Template, TemplateError, check, resolve
-from .third_party import yaml
 
 ENTRIES: dict[Action, str] = {"provision": INSTALL, "post_install": POST_INSTALL, "delete": DELETE}
 
@@ -63,6 +63,7 @@ class TakenUp:
     order: ClusterOrder
     lock: Lock
     template: str
+    provider: str
     checked: Checked
     has_post_install: bool
     changes: list[Change] = field(default_factory=list)
@@ -105,12 +106,32 @@ class Fulfillment:
         return ClusterOrder.from_object(item, self._names.group) if item else None
 
     def look(self, order: ClusterOrder) -> World:
-        """What is there for the order now."""
-        namespace = working_namespace(order.namespace, order.name)
-        cluster = self._kube.find(HYPERSHIFT, "HostedCluster", order.name, namespace)
-        pools = self._kube.list_all(HYPERSHIFT, "NodePool", namespace, f"{self._names.order_label}={order.labels[self._names.order_label]}")
-        exists = cluster is not None or bool(pools) or self._kube.find("v1", "Namespace", namespace) is not None
-        return World(cluster, pools, exists)
+        """What is there for the order now. Without its namespace nothing is, since that goes last."""
+        provider = self._provider(order)
+        if provider is not None and provider.WATCHES:
+            cluster = provider.status(kept_spec(order))
+            if not cluster.is_gone:
+                return World(cluster, namespace_exists=True)
+        if self._kube.find("v1", "Namespace", working_namespace(order.namespace, order.name)) is None:
+            return World()
+        if provider is None or provider.WATCHES:
+            return World(namespace_exists=True)
+        try:
+            return World(provider.status(kept_spec(order)), namespace_exists=True)
+        except KubeError as error:
+            # Whoever can't be asked must not keep a run from writing what it knows.
+            return World(unknown_spec(order, error), namespace_exists=True)
+
+    def _provider(self, order: ClusterOrder) -> Provider | None:
+        """The one that made the cluster; the template's where none is kept, which may be because somebody took it away."""
+        kind = provider_type(order) or self._provider_of_template(order.template_id)
+        return ProviderFactory.at(kind, place_of(self._kube, order)) if kind else None
+
+    def _provider_of_template(self, template_id: str) -> str:
+        try:
+            return resolve(template_id, self._templates).provider
+        except TemplateError:
+            return ""
 
     # Before the template
 
@@ -173,19 +194,28 @@ class Fulfillment:
 
     def _prepare(self, order: ClusterOrder, step: Action, lock: Lock) -> TakenUp:
         checked, has_post_install = self._check(order, step)
+        provider = provider_type(order) or self._provider_of_template(order.template_id)
         if step == "delete":
-            return TakenUp(self._mark_deleted(order), lock, order.template_id, checked, has_post_install)
+            return TakenUp(self._mark_deleted(order), lock, order.template_id, provider, checked, has_post_install)
+        ProviderFactory.get(provider)
         if not order.is_carried_out:
             # Before the first change, so that a run that ends half-way is not taken for one that went through.
             order = self._write_status(
                 order,
-                Outcome(step, config_version(order), accepted=True, node_requests=checked.node_requests, job=self._job_now()),
+                Outcome(
+                    step,
+                    config_version(order),
+                    accepted=True,
+                    node_requests=checked.node_requests,
+                    provider=provider,
+                    job=self._job_now(),
+                ),
                 lock=lock,
             )
         order = self._hold(order)
         changes = self.writer(lock).apply(self._surroundings(order), guard=lambda item, present: self._refuse_others(order, item, present))
         kubeconfig = self._kubeconfig(order) if step == "post_install" else None
-        return TakenUp(order, lock, order.template_id, checked, has_post_install, changes, kubeconfig)
+        return TakenUp(order, lock, order.template_id, provider, checked, has_post_install, changes, kubeconfig)
 
     def _check(self, order: ClusterOrder, step: Action) -> tuple[Checked, bool]:
         """What the order comes to with its template, and whether that has a step after the installation."""
@@ -202,17 +232,9 @@ class Fulfillment:
             return Checked({}, ()), False
 
     def _kubeconfig(self, order: ClusterOrder) -> Object:
-        """How to reach the new cluster, from the secret that its HostedCluster names."""
-        namespace = working_namespace(order.namespace, order.name)
-        cluster = self._kube.get(HYPERSHIFT, "HostedCluster", order.name, namespace)
-        name = cluster.get("status", {}).get("kubeconfig", {}).get("name")
-        if not name:
-            raise NotFound(
-                f"The cluster of {order.namespace}/{order.name} has no kubeconfig yet; run this when its control plane is available."
-            )
-        secret = self._kube.get("v1", "Secret", name, namespace)
-        content: Object = yaml.safe_load(base64.b64decode(secret["data"]["kubeconfig"]))
-        return content
+        """How to reach the new cluster."""
+        provider = self._provider(order)
+        return provider.kubeconfig(kept_spec(order)).content if provider else {}
 
     def writer(self, lock: Lock) -> FencedWriter:
         return FencedWriter(self._kube, lock, self._names.lock_token_annotation, self._check_mode)
@@ -351,7 +373,7 @@ class Fulfillment:
     def _clear_away(self, order: ClusterOrder, lock: Lock) -> ClusterOrder | None:
         """When the cluster is gone the namespace goes, and when that is gone the finalizers: last, and only then."""
         world = self.look(order)
-        if world.hosted_cluster or world.node_pools or self._check_mode:
+        if not world.cluster.is_gone or self._check_mode:
             return order
         ours = (self._names.controller_finalizer, self._names.infrastructure_finalizer)
 

@@ -151,7 +151,9 @@ class Kube:
         query = {"fieldManager": FIELD_MANAGER, "force": str(force).lower(), "dryRun": "All" if dry_run else ""}
         return self._send(item, "PATCH", f"apply {_called_of(item)}", query=query, content_type=APPLY)
 
-    def patch(self, item: Object, changes: Object | Sequence[Object], *, subresource: str = "", checked: bool = True) -> Object:
+    def patch(
+        self, item: Object, changes: Object | Sequence[Object], *, subresource: str = "", checked: bool = True, dry_run: bool = False
+    ) -> Object:
         """Merge `changes` into the object, or carry out a JSON patch where they are a list.
 
         `checked` makes it conditional: it is a Conflict if the object is not the one, and the version, that `item` is.
@@ -170,7 +172,7 @@ class Kube:
             f"patch {_called_of(item)}",
             body=body,
             subresource=subresource,
-            query={"fieldManager": FIELD_MANAGER},
+            query={"fieldManager": FIELD_MANAGER, "dryRun": "All" if dry_run else ""},
             content_type=content_type,
         )
 

@@ -69,7 +69,7 @@ def restored(stored: Object) -> Object:
 
 
 def _record(status: Object) -> Object:
-    record: Object = {name: status[name] for name in ("phase", "configVersion", "observedGeneration") if name in status}
+    record: Object = {name: status[name] for name in ("phase", "configVersion", "observedGeneration", "provider") if name in status}
     if "failure" in status:
         failure = dict(status["failure"])
         for name, limit in (("message", MESSAGE_LIMIT), ("task", TASK_LIMIT)):

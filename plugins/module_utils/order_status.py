@@ -5,8 +5,8 @@
 How the conditions are meant:
 
 - Accepted, TemplateApplied: what runs reported, for the spec as it is now.
-- NamespaceCreated, ControlPlaneCreated: whether the namespace and the HostedCluster are there.
-- InfrastructureReady, ControlPlaneAvailable: what the HostedCluster says.
+- NamespaceCreated, ControlPlaneCreated: whether the namespace and the cluster are there.
+- InfrastructureReady, ControlPlaneAvailable: what the cluster's provider says.
 - NodesReady: as many nodes as ordered, no fewer and no more: while nodes or classes that are no longer ordered still exist, scaling
   down isn't finished. Its message is what `kubectl get cord` shows.
 - ClusterAvailable: the sum for whoever uses the cluster: a healthy control plane, an installed release, enough nodes. Its message
@@ -14,7 +14,7 @@ How the conditions are meant:
 - Deleting: the order is to go; its message says what is still there.
 
 How they make the phase, first match first: Deleting; Ready, when all hold and nothing of a change is still being rolled out; Degraded,
-when this spec had been Ready; Failed, when its last run failed; Progressing. An Unknown changes no phase: it is no news.
+when this spec had been Ready; Failed, when its last run or its cluster failed; Progressing. An Unknown changes no phase: it is no news.
 """
 
 from __future__ import annotations
@@ -25,23 +25,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from .order_world import (
-    FALSE,
-    TRUE,
-    UNKNOWN,
-    Object,
-    Pool,
-    Verdict,
-    World,
-    api_url,
-    console_url,
-    has_been_installed,
-    is_going,
-    is_true,
-    is_updating,
-    pools_of,
-    verdict_of,
-)
+from .order_world import World, provider_type
 from .orders import (
     DEGRADED,
     DELETING,
@@ -54,6 +38,7 @@ from .orders import (
     ClusterOrder,
     Failure,
     NodeRequest,
+    Object,
     as_reason,
     config_version,
     format_time,
@@ -62,12 +47,15 @@ from .orders import (
     with_failure,
     working_namespace,
 )
+from .providers.model import AVAILABLE, FALSE, INFRASTRUCTURE_READY, TRUE, UNKNOWN, ClusterSpec, NodeSet, Verdict
+from .providers.model import DEGRADED as CLUSTER_DEGRADED
 
 Action = Literal["provision", "post_install", "delete"]
 
 TAKING_DOWN = "TakingDown"  # reason of Deleting once a run has asked everything to go
-NO_HOSTED_CLUSTER = Verdict(FALSE, "HostedClusterMissing", "There is no HostedCluster")
-NOT_SAID = Verdict(FALSE, "Pending", "The HostedCluster does not say yet")
+CLUSTER_FAILED = "ClusterFailed"  # reason of a failure that is the cluster's, not a run's
+NO_CLUSTER = Verdict(FALSE, "ClusterMissing", "There is no cluster")
+NOT_SAID = Verdict(FALSE, "Pending", "The cluster does not say yet")
 
 
 @dataclass(frozen=True)
@@ -86,7 +74,7 @@ class Outcome:
     `config_version` is that of the spec the run worked on: if the order has changed meanwhile, only the job is taken over.
     `finished` means that the step went through to its end, `template_applied` that no later step of the template is left to do.
     `accepted` is the verdict on template and parameters; with False comes a failure that says why. `node_requests` are those carried
-    out, with the template's defaults in them.
+    out, with the template's defaults in them. `provider` is the type of the one that serves the cluster.
     """
 
     step: Action
@@ -95,6 +83,7 @@ class Outcome:
     finished: bool = False
     template_applied: bool = False
     node_requests: tuple[NodeRequest, ...] | None = None
+    provider: str = ""
     failure: Failure | None = None
     job: Job | None = None
 
@@ -107,8 +96,8 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class NodeSet:
-    """The nodes of one class: how many are wanted, ready, and too many. Not `certain` while a NodePool's answer is outdated."""
+class NodeCount:
+    """The nodes of one class: how many are wanted, ready, and too many. Not `certain` while an answer about them is outdated."""
 
     resource_class: str
     requested: int
@@ -128,31 +117,31 @@ def derive_status(order: ClusterOrder, world: World, now: datetime, outcome: Out
     """
     heard = outcome if outcome is not None and outcome.is_about(order) else None
     carried_out = order.is_carried_out or (heard is not None and heard.step == "provision" and heard.finished)
-    failure = _failure(order, heard, now)
-    hosted_cluster, pools = world.hosted_cluster, pools_of(world.node_pools, order.names.resource_class_label)
-    nodes = _node_sets(order, pools, _wanted_nodes(order, heard))
+    cluster = world.cluster
+    failure = _failure(order, heard, cluster, now)
+    nodes = _node_counts(order, cluster.node_sets, _wanted_nodes(order, heard))
     verdicts = {
         "Accepted": _accepted(order, heard, carried_out),
         "NamespaceCreated": _namespace_created(order, world),
-        "InfrastructureReady": _said_by(hosted_cluster, "InfrastructureReady"),
-        "ControlPlaneCreated": _control_plane_created(hosted_cluster),
-        "ControlPlaneAvailable": _said_by(hosted_cluster, "Available"),
-        "ClusterAvailable": _cluster_available(hosted_cluster, nodes),
+        "InfrastructureReady": _said_by(cluster, INFRASTRUCTURE_READY),
+        "ControlPlaneCreated": _control_plane_created(cluster),
+        "ControlPlaneAvailable": _said_by(cluster, AVAILABLE),
+        "ClusterAvailable": _cluster_available(cluster, nodes),
         "NodesReady": _nodes_ready(nodes),
-        "TemplateApplied": _template_applied(order, hosted_cluster, heard, carried_out, failure),
+        "TemplateApplied": _template_applied(order, cluster, heard, carried_out, failure),
         "Deleting": _deleting(order, world, heard, failure),
     }
-    updating = hosted_cluster is not None and is_updating(hosted_cluster, pools)
     fields = {
-        "phase": _phase(order, verdicts, updating, failure),
+        "phase": _phase(order, verdicts, cluster.updating, failure),
         "observedGeneration": order.generation,
         "configVersion": config_version(order) if carried_out else None,
-        "conditions": _merged_conditions(order, hosted_cluster, verdicts, now),
+        "conditions": _merged_conditions(order, cluster, verdicts, now),
         "clusterReference": _cluster_reference(order, world),
-        "nodeRequests": _existing_nodes(pools),
+        "provider": _provider(order, cluster, heard),
+        "nodeRequests": _existing_nodes(cluster.node_sets),
         "nodeSets": None if nodes is None else [item.to_status() for item in nodes],
-        "apiURL": (hosted_cluster and api_url(hosted_cluster)) or None,
-        "consoleURL": (hosted_cluster and console_url(hosted_cluster)) or None,
+        "apiURL": cluster.api_url or None,
+        "consoleURL": cluster.console_url or None,
         "failure": failure,
         "job": _job(order, outcome),
     }
@@ -163,8 +152,7 @@ def derive_status(order: ClusterOrder, world: World, now: datetime, outcome: Out
 
 def next_action(
     order: ClusterOrder,
-    hosted_cluster: Object | None,
-    node_pools: Sequence[Object],
+    cluster: ClusterSpec,
     now: datetime,
     *,
     template_has_post_install: bool = True,
@@ -176,30 +164,29 @@ def next_action(
     """
     if order.management_state != "managed" or (order.failure and not order.failure.is_due(now)):
         return None
-    pools = pools_of(node_pools, order.names.resource_class_label)
     if order.is_deleting:
-        return "delete" if _must_delete(order, hosted_cluster, pools, external_controller) else None
+        return "delete" if _must_delete(order, cluster, external_controller) else None
     wanted = _wanted_nodes(order)
-    if is_going(hosted_cluster) or any(pool.going and pool.resource_class in (wanted or ()) for pool in pools):
+    if cluster.is_going or any(item.going and item.resource_class in (wanted or ()) for item in cluster.node_sets):
         return None
-    if not order.is_carried_out or hosted_cluster is None or not _pools_as_wanted(pools, wanted):
+    if not order.is_carried_out or not cluster.exists or not _asked_as_wanted(cluster.node_sets, wanted):
         return "provision"
-    if not _was_applied(order, hosted_cluster):
+    if not _was_applied(order, cluster):
         if not template_has_post_install:
             return "provision"
-        return "post_install" if is_true(hosted_cluster, "Available") else None
+        return "post_install" if cluster.is_true(AVAILABLE) else None
     # All looks well, but the last run, say a repair of what can't be seen here, did not come to its end.
     return "provision" if order.failure else None
 
 
-def _must_delete(order: ClusterOrder, hosted_cluster: Object | None, pools: Sequence[Pool], external_controller: bool) -> bool:
+def _must_delete(order: ClusterOrder, cluster: ClusterSpec, external_controller: bool) -> bool:
     ours = {order.names.infrastructure_finalizer}
     if not external_controller:
         ours.add(order.names.controller_finalizer)
     if not ours.intersection(order.finalizers):
         return False
     asked = (order.condition("Deleting") or {}).get("reason") == TAKING_DOWN
-    waiting = is_going(hosted_cluster) or (hosted_cluster is None and any(pool.going for pool in pools))
+    waiting = cluster.is_going or (not cluster.exists and any(item.going for item in cluster.node_sets))
     return not (asked and waiting)
 
 
@@ -216,49 +203,49 @@ def _wanted_nodes(order: ClusterOrder, heard: Outcome | None = None) -> dict[str
     return dict(wanted)
 
 
-def _pools_as_wanted(pools: Sequence[Pool], wanted: dict[str, int] | None) -> bool:
-    """Whether the NodePools ask for what the order asks for. How many nodes there are already is another question."""
+def _asked_as_wanted(node_sets: Sequence[NodeSet], wanted: dict[str, int] | None) -> bool:
+    """Whether what is asked for is what the order asks for. How many nodes there are already is another question."""
     if wanted is None:
         return True
     asked: Counter[str] = Counter()
-    for pool in pools:
-        if pool.going:
+    for item in node_sets:
+        if item.going:
             continue
-        if pool.resource_class not in wanted:
+        if item.resource_class not in wanted:
             return False
-        asked[pool.resource_class] += wanted[pool.resource_class] if pool.asked is None else pool.asked
+        asked[item.resource_class] += wanted[item.resource_class] if item.asked is None else item.asked
     return all(asked[resource_class] == count for resource_class, count in wanted.items())
 
 
-def _node_sets(order: ClusterOrder, pools: Sequence[Pool], wanted: dict[str, int] | None) -> list[NodeSet] | None:
+def _node_counts(order: ClusterOrder, node_sets: Sequence[NodeSet], wanted: dict[str, int] | None) -> list[NodeCount] | None:
     """The wanted classes, then those that are there and not wanted. None while it isn't known what is wanted."""
     if wanted is None:
         return None
     known = {item.get("resourceClass"): item.get("ready", 0) for item in order.status.get("nodeSets") or []}
-    sets = []
-    for resource_class in dict.fromkeys([*wanted, *(pool.resource_class for pool in pools)]):
+    counts = []
+    for resource_class in dict.fromkeys([*wanted, *(item.resource_class for item in node_sets)]):
         requested = wanted.get(resource_class, 0)
-        mine = [pool for pool in pools if pool.resource_class == resource_class]
-        certain = not any(pool.outdated for pool in mine)
+        mine = [item for item in node_sets if item.resource_class == resource_class]
+        certain = not any(item.outdated for item in mine)
         # An outdated number is not taken over, and not taken for a loss either: the one known before stays.
-        reported = sum(pool.reported for pool in mine) if certain else known.get(resource_class, 0)
+        reported = sum(item.ready for item in mine) if certain else known.get(resource_class, 0)
         surplus = max(reported - requested, 0)
         if resource_class not in wanted:
-            surplus = max(surplus, 1)  # the NodePool itself is too many, even without nodes
-        elif any(pool.asked is None for pool in mine):
+            surplus = max(surplus, 1)  # the node set itself is too many, even without nodes
+        elif any(item.asked is None for item in mine):
             surplus = 0
-        sets.append(NodeSet(resource_class, requested, min(reported, requested) if requested else reported, surplus, certain))
-    return sets
+        counts.append(NodeCount(resource_class, requested, min(reported, requested) if requested else reported, surplus, certain))
+    return counts
 
 
-def _existing_nodes(pools: Sequence[Pool]) -> list[Object] | None:
+def _existing_nodes(node_sets: Sequence[NodeSet]) -> list[Object] | None:
     count: Counter[str] = Counter()
-    for pool in pools:
-        count[pool.resource_class] += pool.reported
+    for item in node_sets:
+        count[item.resource_class] += item.ready
     return [{"resourceClass": name, "numberOfNodes": nodes} for name, nodes in count.items()] or None
 
 
-def _nodes_ready(nodes: Sequence[NodeSet] | None) -> Verdict:
+def _nodes_ready(nodes: Sequence[NodeCount] | None) -> Verdict:
     if nodes is None:
         return Verdict(FALSE, "NotPlanned", "The template has not said yet how many nodes it takes")
     requested = sum(item.requested for item in nodes)
@@ -292,30 +279,30 @@ def _namespace_created(order: ClusterOrder, world: World) -> Verdict:
     return Verdict(FALSE, "NamespaceMissing", f"There is no namespace {name}")
 
 
-def _control_plane_created(hosted_cluster: Object | None) -> Verdict:
-    if hosted_cluster is None:
-        return NO_HOSTED_CLUSTER
-    return Verdict(TRUE, "HostedClusterExists", f"The HostedCluster is {hosted_cluster['metadata']['name']}")
+def _control_plane_created(cluster: ClusterSpec) -> Verdict:
+    if cluster.status == "unknown":
+        return Verdict(UNKNOWN, "ProviderNotAsked", cluster.status_details)
+    return Verdict(TRUE, "ClusterExists", f"The cluster is {cluster.internal_id}") if cluster.exists else NO_CLUSTER
 
 
-def _said_by(hosted_cluster: Object | None, kind: str) -> Verdict:
-    if hosted_cluster is None:
-        return NO_HOSTED_CLUSTER
-    return verdict_of(hosted_cluster, kind) or NOT_SAID
+def _said_by(cluster: ClusterSpec, kind: str) -> Verdict:
+    return cluster.conditions.get(kind, NOT_SAID) if cluster.exists else NO_CLUSTER
 
 
-def _cluster_available(hosted_cluster: Object | None, nodes: Sequence[NodeSet] | None) -> Verdict:
-    if hosted_cluster is None:
-        return NO_HOSTED_CLUSTER
-    if is_going(hosted_cluster):
-        return Verdict(FALSE, "HostedClusterDeleting", "The HostedCluster is being deleted")
-    control_plane = _said_by(hosted_cluster, "Available")
+def _cluster_available(cluster: ClusterSpec, nodes: Sequence[NodeCount] | None) -> Verdict:
+    if not cluster.exists:
+        return NO_CLUSTER
+    if cluster.is_going:
+        return Verdict(FALSE, "ClusterDeleting", "The cluster is being deleted")
+    if cluster.status == "failed":
+        return Verdict(FALSE, CLUSTER_FAILED, cluster.status_details)
+    control_plane = _said_by(cluster, AVAILABLE)
     if control_plane.status != TRUE:
         return Verdict(control_plane.status, "ControlPlaneUnavailable", f"ControlPlaneAvailable is {control_plane}")
-    degraded = verdict_of(hosted_cluster, "Degraded")
+    degraded = cluster.conditions.get(CLUSTER_DEGRADED)
     if degraded and degraded.status == TRUE:
-        return Verdict(FALSE, "HostedClusterDegraded", f"The HostedCluster's Degraded is {degraded}")
-    if not has_been_installed(hosted_cluster):
+        return Verdict(FALSE, "ClusterDegraded", f"The cluster's Degraded is {degraded}")
+    if not cluster.installed:
         return Verdict(FALSE, "Installing", "The release is not installed completely yet")
     nodes_ready = _nodes_ready(nodes)
     if nodes_ready.status != TRUE and nodes_ready.reason != "ScalingDown":  # too many nodes keep nobody from using the cluster
@@ -323,29 +310,28 @@ def _cluster_available(hosted_cluster: Object | None, nodes: Sequence[NodeSet] |
     return Verdict(TRUE, "Available", "The control plane and all nodes are available")
 
 
-def _was_applied(order: ClusterOrder, hosted_cluster: Object | None) -> bool:
-    """Whether the whole template was applied to this very HostedCluster for the spec as it is now."""
+def _was_applied(order: ClusterOrder, cluster: ClusterSpec) -> bool:
+    """Whether the whole template was applied to this very cluster for the spec as it is now."""
     before = order.condition("TemplateApplied")
-    return bool(order.is_carried_out and before and before["status"] == TRUE and not _is_of_another_cluster(before, hosted_cluster))
+    return bool(order.is_carried_out and before and before["status"] == TRUE and not _is_of_another_cluster(before, cluster))
 
 
-def _is_of_another_cluster(applied: Object, hosted_cluster: Object | None) -> bool:
-    """Whether the HostedCluster was made anew after the template had been applied: what that had done inside it is gone."""
-    created = parse_time((hosted_cluster or {}).get("metadata", {}).get("creationTimestamp"))
+def _is_of_another_cluster(applied: Object, cluster: ClusterSpec) -> bool:
+    """Whether the cluster was made anew after the template had been applied: what that had done inside it is gone."""
     since = parse_time(applied.get("lastTransitionTime"))
-    return bool(created and since and since < created)
+    return bool(cluster.created_at and since and since < cluster.created_at)
 
 
 def _template_applied(
-    order: ClusterOrder, hosted_cluster: Object | None, heard: Outcome | None, carried_out: bool, failure: Object | None
+    order: ClusterOrder, cluster: ClusterSpec, heard: Outcome | None, carried_out: bool, failure: Object | None
 ) -> Verdict:
-    if hosted_cluster and (_was_applied(order, hosted_cluster) or (heard and heard.finished and heard.template_applied and carried_out)):
+    if cluster.exists and (_was_applied(order, cluster) or (heard and heard.finished and heard.template_applied and carried_out)):
         return Verdict(TRUE, "Applied", "The template is applied")
     if failure:
         task = f"{failure['task']}: " if failure.get("task") else ""
         return Verdict(FALSE, failure["reason"], f"{task}{failure['message']}")
-    if hosted_cluster is None:
-        return NO_HOSTED_CLUSTER
+    if not cluster.exists:
+        return NO_CLUSTER
     if not carried_out:
         return Verdict(FALSE, "SpecNotCarriedOut", "The order's spec is not carried out yet")
     return Verdict(FALSE, "PostInstallPending", "The cluster is made, and its template has more to do once the control plane is available")
@@ -356,9 +342,9 @@ def _deleting(order: ClusterOrder, world: World, heard: Outcome | None, failure:
         return Verdict(FALSE, "NotRequested")
     if failure:
         return Verdict(TRUE, failure["reason"], failure["message"])
-    left = ["the HostedCluster"] if world.hosted_cluster else []
-    if world.node_pools:
-        left.append(f"{len(world.node_pools)} NodePool" + ("s" if len(world.node_pools) > 1 else ""))
+    left = ["the cluster"] if world.cluster.exists else []
+    if node_sets := len(world.cluster.node_sets):
+        left.append(f"{node_sets} node set" + ("s" if node_sets > 1 else ""))
     if world.namespace_exists:
         left.append("the namespace")
     message = f"Still there: {', '.join(left)}" if left else "Nothing is left"
@@ -382,21 +368,27 @@ def _phase(order: ClusterOrder, verdicts: dict[str, Verdict], updating: bool, fa
     return FAILED if failure else PROGRESSING
 
 
-def _failure(order: ClusterOrder, heard: Outcome | None, now: datetime) -> Object | None:
-    known = order.status["failure"] if order.failure else None
-    if heard and heard.failure:
-        failed: Object = with_failure({"failure": known}, heard.failure, now)["failure"]
-        return failed
+def _failure(order: ClusterOrder, heard: Outcome | None, cluster: ClusterSpec, now: datetime) -> Object | None:
+    known: Object | None = order.status["failure"] if order.failure else None
+    failed = heard.failure if heard else None
+    if failed is None and cluster.status == "failed" and not order.is_deleting:
+        failed = Failure(CLUSTER_FAILED, shortened(cluster.status_details, MESSAGE_LIMIT), retryable=cluster.retryable)
+        if known and (known["reason"], known["message"]) == (failed.reason, failed.message) and not (heard and heard.finished):
+            return known  # the same one, seen again; another attempt that came to the same end counts
+    if failed:
+        return dict(with_failure({"failure": known}, failed, now)["failure"])
+    if known and known["reason"] == CLUSTER_FAILED:
+        return None
     return None if heard and heard.finished else known
 
 
-def _merged_conditions(order: ClusterOrder, hosted_cluster: Object | None, verdicts: dict[str, Verdict], now: datetime) -> list[Object]:
+def _merged_conditions(order: ClusterOrder, cluster: ClusterSpec, verdicts: dict[str, Verdict], now: datetime) -> list[Object]:
     """The order's conditions with ours brought up to date where they stand; new ones come last, others' are left as they are."""
     merged: dict[str, Object] = {item["type"]: item for item in order.status.get("conditions", [])}
     for kind, verdict in verdicts.items():
         before = merged.get(kind, {})
         same = before.get("status") == verdict.status
-        if kind == "TemplateApplied" and same and verdict.status == TRUE and _is_of_another_cluster(before, hosted_cluster):
+        if kind == "TemplateApplied" and same and verdict.status == TRUE and _is_of_another_cluster(before, cluster):
             same = False  # applied to the one before, now to this one
         merged[kind] = {
             "type": kind,
@@ -416,10 +408,21 @@ def _cluster_reference(order: ClusterOrder, world: World) -> Object | None:
     before = order.status.get("clusterReference") or {}
     return {
         "namespace": working_namespace(order.namespace, order.name),
-        "hostedClusterName": world.hosted_cluster["metadata"]["name"] if world.hosted_cluster else "",
+        "hostedClusterName": order.name if world.cluster.exists else "",
         "serviceAccountName": before.get("serviceAccountName") or SERVICE_ACCOUNT,
         "roleBindingName": before.get("roleBindingName") or ROLE_BINDING,
     }
+
+
+def _provider(order: ClusterOrder, cluster: ClusterSpec, heard: Outcome | None) -> Object | None:
+    """Who serves the cluster, once that is settled, and what finds it. The ids of one that is gone stay until it is made anew."""
+    kind = provider_type(order) or (heard.provider if heard else "")
+    if not kind:
+        return None
+    kept = (
+        cluster.to_stored() if cluster.exists else {key: value for key, value in order.status.get("provider", {}).items() if key != "type"}
+    )
+    return {"type": kind, **kept}
 
 
 def _job(order: ClusterOrder, outcome: Outcome | None) -> Object | None:

@@ -301,8 +301,7 @@ def next_actions(kube: Kube, names: Names, orders: Sequence[ClusterOrder]) -> li
     try:
         if len(orders) == 1:
             world = Fulfillment(kube, names, {}).look(orders[0])
-            now = kube.server_time() or datetime.now(UTC)
-            return [next_action(orders[0], world.hosted_cluster, world.node_pools, now)]
+            return [next_action(orders[0], world.cluster, kube.server_time() or datetime.now(UTC))]
         hub = Snapshot(kube, names, orders)
     except Forbidden:
         return None

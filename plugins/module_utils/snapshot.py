@@ -1,17 +1,29 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""All orders of a hub and what is there for them, from one list of each kind: four requests for a thousand orders."""
+"""All orders of a hub and what is there for them, from one list of each kind: four requests for a thousand orders of one provider.
+
+A provider whose clusters cannot be told from objects on the hub is asked for each cluster, several at a time.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from .hypershift import API_VERSION as HYPERSHIFT
 from .kube import Kube
+from .kube_errors import KubeError
 from .order_status import Action, next_action
-from .order_world import Object, World
-from .orders import ClusterOrder, Names, working_namespace
+from .order_world import World, kept_spec, provider_type, unknown_spec
+from .orders import ClusterOrder, Names, Object, working_namespace
+from .providers.base import Place, Provider
+from .providers.factory import ProviderFactory
+from .providers.model import ClusterSpec
+
+
+def place_of(kube: Kube, order: ClusterOrder) -> Place:
+    """Where the cluster of an order is looked for; nothing can be written there with it."""
+    namespace = working_namespace(order.namespace, order.name)
+    return Place(kube, order.name, namespace, order.labels, order.names.resource_class_label)
 
 
 class Snapshot:
@@ -21,25 +33,47 @@ class Snapshot:
         if orders is None:
             orders = [ClusterOrder.from_object(item, names.group) for item in kube.list_all(names.api_version, "ClusterOrder")]
         self.orders = orders
-        self._clusters = {_place(item): item for item in kube.list_all(HYPERSHIFT, "HostedCluster")}
-        self._pools: dict[str, list[Object]] = {}
-        for pool in kube.list_all(HYPERSHIFT, "NodePool"):
-            self._pools.setdefault(pool["metadata"]["namespace"], []).append(pool)
+        self._kube = kube
+        self._items: dict[str, list[Object]] = {}
         self._namespaces = {item["metadata"]["name"] for item in kube.list_all("v1", "Namespace", label_selector=names.order_label)}
+        results = kube.together(self._provider, orders)
+        providers = {_place(order): result for order, result in zip(orders, results, strict=True)}
+        kinds = {kind for provider in providers.values() if isinstance(provider, Provider) for kind in provider.WATCHES}
+        for api_version, kind in sorted(kinds):
+            for item in kube.list_all(api_version, kind):
+                self._items.setdefault(item["metadata"]["namespace"], []).append(item)
+        specs = kube.together(lambda order: self._cluster(order, providers[_place(order)]), orders)
+        self._clusters = {
+            _place(order): unknown_spec(order, spec) if isinstance(spec, KubeError) else spec
+            for order, spec in zip(orders, specs, strict=True)
+        }
         self.time = kube.server_time() or datetime.now(UTC)
 
     def world(self, order: ClusterOrder) -> World:
-        namespace = working_namespace(order.namespace, order.name)
-        return World(self._clusters.get((namespace, order.name)), self._pools.get(namespace, []), namespace in self._namespaces)
+        return World(self._clusters[_place(order)], working_namespace(order.namespace, order.name) in self._namespaces)
 
     def needing(self, step: Action) -> list[ClusterOrder]:
         """The orders whose next action is this step."""
         return [order for order in self.orders if self.next_action(order) == step]
 
     def next_action(self, order: ClusterOrder) -> Action | None:
-        world = self.world(order)
-        return next_action(order, world.hosted_cluster, world.node_pools, self.time)
+        return next_action(order, self.world(order).cluster, self.time)
+
+    def _provider(self, order: ClusterOrder) -> Provider | None:
+        kind = provider_type(order)
+        return ProviderFactory.at(kind, place_of(self._kube, order)) if kind else None
+
+    def _cluster(self, order: ClusterOrder, provider: Provider | KubeError | None) -> ClusterSpec:
+        if provider is None:
+            return ClusterSpec()
+        if isinstance(provider, KubeError):
+            raise provider
+        namespace = provider.place.namespace
+        if provider.WATCHES:
+            return provider.seen(kept_spec(order), self._items.get(namespace, []))
+        # What such a provider needs to ask is in the namespace, and goes with it once the cluster is gone.
+        return provider.status(kept_spec(order)) if namespace in self._namespaces else ClusterSpec()
 
 
-def _place(item: Object) -> tuple[str, str]:
-    return item["metadata"]["namespace"], item["metadata"]["name"]
+def _place(order: ClusterOrder) -> tuple[str, str]:
+    return order.namespace, order.name

@@ -154,7 +154,7 @@ locks:
       returned: always
       sample: "1234"
 lock:
-  description: The only one of RV(locks), as O(openfleet.clusters.hosted_cluster#module:lock) takes it.
+  description: The only one of RV(locks), as O(openfleet.clusters.cluster#module:lock) takes it.
   returned: O(state=acquired) of one order
   type: dict
   contains: *lock

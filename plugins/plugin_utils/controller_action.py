@@ -37,12 +37,16 @@ class ControllerAction(ActionBase):
         try:
             return self.work(Kube.connect(connection(parameters)), parameters)
         except (KubeError, TemplateError) as error:
-            return {
-                "failed": True,
-                "msg": str(error),
-                "reason": type(error).__name__,
-                "retryable": bool(getattr(error, "retryable", False)),
-            }
+            return self.failure(error)
+
+    def failure(self, error: KubeError | TemplateError) -> dict[str, Any]:
+        """A failed task that says what went wrong, and whether the same may work later."""
+        return {
+            "failed": True,
+            "msg": str(error),
+            "reason": type(error).__name__,
+            "retryable": bool(getattr(error, "retryable", False)),
+        }
 
     @property
     def check_mode(self) -> bool:

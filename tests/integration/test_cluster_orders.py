@@ -176,7 +176,7 @@ def test_deleting_an_order_removes_the_finalizers_last(orders: Orders) -> None:
     assert order["metadata"]["deletionTimestamp"]
     assert order["metadata"]["finalizers"] == [f"{GROUP}/finalizer", f"{GROUP}/infrastructure"]
     assert order["status"]["phase"] == "Deleting"
-    assert "the HostedCluster" in orders.condition("Deleting")["message"]
+    assert "the cluster" in orders.condition("Deleting")["message"]
     until(lambda: not orders.pools(), "the NodePools are gone")
     orders.hub.kubectl("patch", "hostedcluster/demo", "-n", orders.working(), "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
     orders.delete()

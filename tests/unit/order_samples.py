@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import Mock
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.order_status import Outcome, derive_status
 from ansible_collections.openfleet.clusters.plugins.module_utils.order_world import World
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import DEFAULT_GROUP, ClusterOrder, NodeRequest, config_version
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import Place
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.factory import ProviderFactory
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ClusterSpec
 
 Object = dict[str, Any]
 
@@ -108,22 +113,30 @@ def node_pool(
     return pool
 
 
-WELL = World(hosted_cluster(), (node_pool(3),), namespace_exists=True)
+def seen_as(cluster: Object | None = None, pools: Sequence[Object] = (), namespace_exists: bool = True) -> World:
+    """What HyperShift's provider makes of these objects."""
+    place = Place(Mock(), "demo", NAMESPACE, class_label=f"{DEFAULT_GROUP}/resource-class")
+    items = [{"kind": "HostedCluster", **cluster}] if cluster else []
+    items += [{"kind": "NodePool", **pool} for pool in pools]
+    return World(ProviderFactory.at("hypershift", place).seen(ClusterSpec(), items), namespace_exists)
+
+
+WELL = seen_as(hosted_cluster(), (node_pool(3),))
 
 
 def world(*pools: Object, cluster: Object | None = None) -> World:
     """A HostedCluster that is well, and these NodePools."""
-    return World(hosted_cluster() if cluster is None else cluster, pools, namespace_exists=True)
+    return seen_as(hosted_cluster() if cluster is None else cluster, pools)
 
 
 def provisioned(of: ClusterOrder, **changes: Any) -> Outcome:
     """The report of an install that went well; the template has nothing else to do."""
-    return Outcome("provision", config_version(of), **({"finished": True, "template_applied": True} | changes))
+    return Outcome("provision", config_version(of), **({"provider": "hypershift", "finished": True, "template_applied": True} | changes))
 
 
-def looked_at(of: ClusterOrder, seen: World, now: datetime = START, outcome: Outcome | None = None) -> ClusterOrder:
+def looked_at(of: ClusterOrder, world: World, now: datetime = START, outcome: Outcome | None = None) -> ClusterOrder:
     """The order after its derived status was written."""
-    return stored(of, derive_status(of, seen, now, outcome))
+    return stored(of, derive_status(of, world, now, outcome))
 
 
 def stored(of: ClusterOrder, status: Object) -> ClusterOrder:
@@ -148,11 +161,11 @@ def deleted(of: ClusterOrder) -> ClusterOrder:
     return ClusterOrder.from_object(raw, of.names.group)
 
 
-def ready_order(nodes: dict[str, int] | None = None, seen: World = WELL) -> ClusterOrder:
+def ready_order(nodes: dict[str, int] | None = None, world: World = WELL) -> ClusterOrder:
     """An order whose cluster was made and is well."""
     new = order(nodes=nodes)
     defaults = None if new.node_requests else (NodeRequest("large", 3),)
-    made = looked_at(new, seen, START, provisioned(new, node_requests=defaults))
+    made = looked_at(new, world, START, provisioned(new, node_requests=defaults))
     assert made.phase == "Ready"
     return made
 

@@ -175,7 +175,7 @@ def tasks_of_ours(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def options_of(module: str) -> set[str]:
     documented = importlib.import_module(f"ansible_collections.openfleet.clusters.plugins.modules.{module}").DOCUMENTATION
-    texts = (documented, ModuleDocFragment.DOCUMENTATION, ModuleDocFragment.ORDERS)
+    texts = (documented, *(text for part, text in vars(ModuleDocFragment).items() if part.isupper()))
     return {option for text in texts for option in yaml.safe_load(text).get("options", {})}
 
 
@@ -323,7 +323,7 @@ def test_picture_of_the_layers_is_that_of_the_imports() -> None:
     below: dict[str, set[str]] = {}
     for upper, lower in ARROW.findall(text):
         below.setdefault(names[upper], set()).add(names[lower])
-    library = {path.stem: imports_of(path) for path in (ROOT / "plugins" / "module_utils").glob("*.py") if path.stem != "__init__"}
+    library = {path.stem: imports_of(path) for path in (ROOT / "plugins" / "module_utils").rglob("*.py") if path.stem != "__init__"}
     drawn = set(names.values())
     assert set(library) - drawn == set()
     for name, imported in library.items():
@@ -332,7 +332,7 @@ def test_picture_of_the_layers_is_that_of_the_imports() -> None:
 
 
 def imports_of(path: Path) -> set[str]:
-    return set(re.findall(r"^from \.(\w+) import", path.read_text(), re.MULTILINE))
+    return set(re.findall(r"^from \.{1,2}(?:providers\.)?(\w+) import", path.read_text(), re.MULTILINE))
 
 
 def reached(below: dict[str, set[str]], name: str) -> set[str]:

@@ -18,7 +18,7 @@ ROOT = FOLDER.parents[1]
 ALL = sorted(file.stem for file in FOLDER.glob("*.py") if not file.stem.startswith("_"))
 ON_KUBERNETES = [name for name in ALL if name != "cluster_template_info"]
 # What Ansible must never show. A key that is for everybody to see is none, and says so.
-SECRET_OPTIONS = {"kubeconfig", "api_key", "password", "client_key", "pull_secret", "extra_secrets", "template_parameters"}
+SECRET_OPTIONS = {"kubeconfig", "api_key", "password", "client_key", "secrets", "template_parameters"}
 SECRET_IN = {"cluster_order_finish": {"orders"}}
 
 
@@ -31,9 +31,9 @@ def options(name: str) -> dict[str, Any]:
     """All documented options, with those of the fragments."""
     told = documentation(name)
     found = dict(told["options"])
-    fragments = {"openfleet.clusters.kubernetes": "DOCUMENTATION", "openfleet.clusters.kubernetes.orders": "ORDERS"}
     for fragment in told.get("extends_documentation_fragment", []):
-        shared = yaml.safe_load(getattr(ModuleDocFragment, fragments[fragment]))["options"]
+        part = fragment.removeprefix("openfleet.clusters.kubernetes").removeprefix(".").upper() or "DOCUMENTATION"
+        shared = yaml.safe_load(getattr(ModuleDocFragment, part))["options"]
         assert not found.keys() & shared.keys()
         found |= shared
     return found

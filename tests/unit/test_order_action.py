@@ -24,6 +24,7 @@ from ansible_collections.openfleet.clusters.tests.unit.order_samples import (
     provisioned,
     ready_order,
     scaled,
+    seen_as,
     stored,
     world,
 )
@@ -34,7 +35,7 @@ BAD = Failure("ParametersInvalid", "size: must be a number", retryable=False)
 
 
 def action(of: ClusterOrder, seen: World = WELL, minutes: float = 0, **options: Any) -> str | None:
-    return next_action(of, seen.hosted_cluster, seen.node_pools, at(minutes), **options)
+    return next_action(of, seen.cluster, at(minutes), **options)
 
 
 def failed(of: ClusterOrder, failure: Failure, seen: World = NOTHING, **outcome: Any) -> ClusterOrder:
@@ -103,7 +104,7 @@ def test_pools_that_are_not_as_ordered_are_provisioned(pools: list[Object], expe
 
 def test_a_lost_hosted_cluster_is_provisioned() -> None:
     assert action(ready_order(), NOTHING) == "provision"
-    assert action(ready_order(), World(None, WELL.node_pools)) == "provision"
+    assert action(ready_order(), seen_as(None, [node_pool(3)])) == "provision"
 
 
 def test_a_hosted_cluster_on_its_way_out_is_waited_for() -> None:
@@ -239,7 +240,7 @@ def test_what_a_run_asked_to_go_is_waited_for() -> None:
     asked = looked_at(item, going, START, Outcome("delete", config_version(item), finished=True))
     assert action(asked, going) is None
     assert action(looked_at(asked, going), going) is None
-    assert action(asked, World(None, going.node_pools)) is None
+    assert action(asked, seen_as(None, [node_pool(3, going=True)])) is None
     assert action(asked, NOTHING) == "delete"  # the rest: namespace and finalizers
     assert action(asked, WELL) == "delete"  # made anew behind our back
     assert action(asked, world(node_pool(3, going=True))) == "delete"

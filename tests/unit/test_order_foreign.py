@@ -13,15 +13,18 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.order_foreign i
 from ansible_collections.openfleet.clusters.plugins.module_utils.order_status import Outcome, derive_status, next_action
 from ansible_collections.openfleet.clusters.plugins.module_utils.order_world import World
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import ClusterOrder, Failure, config_version
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ClusterSpec
 from ansible_collections.openfleet.clusters.tests.unit.order_samples import (
     WELL,
     Object,
     at,
     changed,
+    hosted_cluster,
     node_pool,
     order,
     order_object,
     provisioned,
+    seen_as,
     stored,
     world,
 )
@@ -105,12 +108,12 @@ def test_what_decides_the_next_action_survives() -> None:
     new = order()
     ready = looked_at(new, WELL, 0, provisioned(new))
     assert ready.is_carried_out
-    assert next_action(ready, WELL.hosted_cluster, WELL.node_pools, at(1)) is None
-    assert next_action(changed(ready, templateParameters="{}"), WELL.hosted_cluster, WELL.node_pools, at(1)) == "provision"
+    assert next_action(ready, WELL.cluster, at(1)) is None
+    assert next_action(changed(ready, templateParameters="{}"), WELL.cluster, at(1)) == "provision"
     broken = looked_at(looked_at(new, World(), 0, failed(new, UNREACHABLE)), World(), 1, failed(new, UNREACHABLE))
     assert broken.failure == Failure("Unreachable", "no answer", "Apply", True, 2, at(2))
-    assert next_action(broken, None, (), at(1.5)) is None
-    assert next_action(broken, None, (), at(2)) == "provision"
+    assert next_action(broken, ClusterSpec(), at(1.5)) is None
+    assert next_action(broken, ClusterSpec(), at(2)) == "provision"
     assert changed(broken).failure is None
 
 
@@ -118,7 +121,7 @@ def test_defaults_of_the_template_survive() -> None:
     new = order(nodes={})
     ready = looked_at(new, WELL, 0, provisioned(new, node_requests=order().node_requests))
     assert ready.phase == "Ready"
-    assert next_action(ready, WELL.hosted_cluster, (), at(1)) == "provision"
+    assert next_action(ready, seen_as(hosted_cluster()).cluster, at(1)) == "provision"
 
 
 def test_a_second_look_needs_no_write() -> None:
@@ -156,7 +159,7 @@ def test_a_record_somebody_edited_breaks_nothing(message: str) -> None:
     item = ClusterOrder.from_object(order_object({"phase": "Progressing", "conditions": [record]}))
     assert item.phase == "Progressing"
     assert item.condition(RECORD) is None
-    assert next_action(item, None, (), at(0)) == "provision"
+    assert next_action(item, ClusterSpec(), at(0)) == "provision"
     derive_status(item, WELL, at(0))
 
 

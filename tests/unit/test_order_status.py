@@ -35,6 +35,7 @@ from ansible_collections.openfleet.clusters.tests.unit.order_samples import (
     provisioned,
     ready_order,
     scaled,
+    seen_as,
     since,
     state_of,
     stored,
@@ -124,12 +125,12 @@ def test_a_new_order_is_progressing_and_every_condition_says_why() -> None:
     assert {kind: state_of(status, kind) for kind in CONDITIONS} == {
         "Accepted": ("Unknown", "NotChecked"),
         "NamespaceCreated": ("False", "NamespaceMissing"),
-        "InfrastructureReady": ("False", "HostedClusterMissing"),
-        "ControlPlaneCreated": ("False", "HostedClusterMissing"),
-        "ControlPlaneAvailable": ("False", "HostedClusterMissing"),
-        "ClusterAvailable": ("False", "HostedClusterMissing"),
+        "InfrastructureReady": ("False", "ClusterMissing"),
+        "ControlPlaneCreated": ("False", "ClusterMissing"),
+        "ControlPlaneAvailable": ("False", "ClusterMissing"),
+        "ClusterAvailable": ("False", "ClusterMissing"),
         "NodesReady": ("False", "NodesMissing"),
-        "TemplateApplied": ("False", "HostedClusterMissing"),
+        "TemplateApplied": ("False", "ClusterMissing"),
         "Deleting": ("False", "NotRequested"),
     }
     assert {item["observedGeneration"] for item in status["conditions"]} == {1}
@@ -154,42 +155,42 @@ def test_a_cluster_as_ordered_is_ready() -> None:
 @pytest.mark.parametrize(
     ("cluster", "created", "available", "cluster_available"),
     [
-        (None, ("False", "HostedClusterMissing"), ("False", "HostedClusterMissing"), ("False", "HostedClusterMissing")),
-        (new_hosted_cluster(), ("True", "HostedClusterExists"), ("False", "Pending"), ("False", "ControlPlaneUnavailable")),
-        (hosted_cluster(LOST), ("True", "HostedClusterExists"), ("False", "EtcdDown"), ("False", "ControlPlaneUnavailable")),
-        (hosted_cluster(), ("True", "HostedClusterExists"), ("True", "AsExpected"), ("True", "Available")),
+        (None, ("False", "ClusterMissing"), ("False", "ClusterMissing"), ("False", "ClusterMissing")),
+        (new_hosted_cluster(), ("True", "ClusterExists"), ("False", "Pending"), ("False", "ControlPlaneUnavailable")),
+        (hosted_cluster(LOST), ("True", "ClusterExists"), ("False", "EtcdDown"), ("False", "ControlPlaneUnavailable")),
+        (hosted_cluster(), ("True", "ClusterExists"), ("True", "AsExpected"), ("True", "Available")),
         (
             hosted_cluster(condition("Available", "True", generation=None), generation=5),
-            ("True", "HostedClusterExists"),
+            ("True", "ClusterExists"),
             ("True", "AsExpected"),
             ("True", "Available"),
         ),
         (
             hosted_cluster(OLD_ANSWER, generation=2),
-            ("True", "HostedClusterExists"),
+            ("True", "ClusterExists"),
             ("Unknown", "Outdated"),
             ("Unknown", "ControlPlaneUnavailable"),
         ),
         (
             hosted_cluster(condition("Degraded", "True", "Slow", "etcd is slow")),
-            ("True", "HostedClusterExists"),
+            ("True", "ClusterExists"),
             ("True", "AsExpected"),
-            ("False", "HostedClusterDegraded"),
+            ("False", "ClusterDegraded"),
         ),
         (
             hosted_cluster(condition("Degraded", "True", generation=7)),
-            ("True", "HostedClusterExists"),
+            ("True", "ClusterExists"),
             ("True", "AsExpected"),
             ("True", "Available"),
         ),
-        (hosted_cluster(releases=("Partial",)), ("True", "HostedClusterExists"), ("True", "AsExpected"), ("False", "Installing")),
-        (hosted_cluster(releases=()), ("True", "HostedClusterExists"), ("True", "AsExpected"), ("False", "Installing")),
-        (hosted_cluster(releases=("Partial", "Completed")), ("True", "HostedClusterExists"), ("True", "AsExpected"), ("True", "Available")),
-        (hosted_cluster(going=True), ("True", "HostedClusterExists"), ("True", "AsExpected"), ("False", "HostedClusterDeleting")),
+        (hosted_cluster(releases=("Partial",)), ("True", "ClusterExists"), ("True", "AsExpected"), ("False", "Installing")),
+        (hosted_cluster(releases=()), ("True", "ClusterExists"), ("True", "AsExpected"), ("False", "Installing")),
+        (hosted_cluster(releases=("Partial", "Completed")), ("True", "ClusterExists"), ("True", "AsExpected"), ("True", "Available")),
+        (hosted_cluster(going=True), ("True", "ClusterExists"), ("True", "AsExpected"), ("False", "ClusterDeleting")),
     ],
 )
 def test_control_plane(cluster: Object | None, created: Any, available: Any, cluster_available: Any) -> None:
-    status = derive(order(), World(cluster, (node_pool(3),), True), outcome=provisioned(order()))
+    status = derive(order(), seen_as(cluster, (node_pool(3),)), outcome=provisioned(order()))
     assert state_of(status, "ControlPlaneCreated") == created
     assert state_of(status, "ControlPlaneAvailable") == available
     assert state_of(status, "ClusterAvailable") == cluster_available
@@ -288,7 +289,7 @@ def test_the_templates_defaults_are_remembered() -> None:
     ],
 )
 def test_a_change_is_not_ready_while_it_is_rolled_out(cluster: Object) -> None:
-    updating = World(cluster, (node_pool(3),), True)
+    updating = seen_as(cluster, (node_pool(3),))
     newer = changed(ready_order(), templateParameters='{"release": "4.18"}')
     under_way = looked_at(newer, updating, outcome=provisioned(newer))
     assert under_way.phase == "Progressing"
@@ -332,15 +333,15 @@ def test_an_update_nobody_ordered_leaves_a_ready_cluster_ready() -> None:
 @pytest.mark.parametrize(
     ("seen", "why"),
     [
-        (World(None, (), True), "There is no HostedCluster"),
+        (seen_as(None, ()), "There is no cluster"),
         (world(node_pool(3), cluster=hosted_cluster(LOST)), "ControlPlaneAvailable is False (EtcdDown): no quorum"),
         (world(node_pool(2)), "NodesReady is False (NodesMissing): 2 of 3 ready"),
         (world(), "NodesReady is False (NodesMissing): 0 of 3 ready"),
         (
             world(node_pool(3), cluster=hosted_cluster(condition("Degraded", "True", "Slow", "etcd is slow"))),
-            "The HostedCluster's Degraded is True (Slow): etcd is slow",
+            "The cluster's Degraded is True (Slow): etcd is slow",
         ),
-        (world(node_pool(3), cluster=hosted_cluster(going=True)), "The HostedCluster is being deleted"),
+        (world(node_pool(3), cluster=hosted_cluster(going=True)), "The cluster is being deleted"),
     ],
 )
 def test_a_ready_cluster_that_loses_something_is_degraded_and_says_why_and_comes_back(seen: World, why: str) -> None:
@@ -349,7 +350,7 @@ def test_a_ready_cluster_that_loses_something_is_degraded_and_says_why_and_comes
     assert state_of(lost.status, "ClusterAvailable")[0] == "False"
     assert message_of(lost.status, "ClusterAvailable") == why
     assert since(lost.status, "ClusterAvailable") == text(at(5))
-    back = derive(lost, WELL, 9, None if seen.hosted_cluster else provisioned(lost))
+    back = derive(lost, WELL, 9, None if seen.cluster.exists else provisioned(lost))
     assert back["phase"] == "Ready"
     assert since(back, "ClusterAvailable") == text(at(9))
 
@@ -453,8 +454,8 @@ def test_a_hosted_cluster_made_anew_has_its_template_still_to_be_applied() -> No
 
 
 def test_what_was_applied_goes_with_the_hosted_cluster() -> None:
-    gone = looked_at(ready_order(), World(None, (), True))
-    assert state_of(gone.status, "TemplateApplied") == ("False", "HostedClusterMissing")
+    gone = looked_at(ready_order(), seen_as(None, ()))
+    assert state_of(gone.status, "TemplateApplied") == ("False", "ClusterMissing")
     back = derive(gone, WELL, outcome=provisioned(gone, template_applied=False))
     assert state_of(back, "TemplateApplied") == ("False", "PostInstallPending")
     assert back["phase"] == "Degraded"
@@ -559,8 +560,8 @@ def test_a_failed_change_of_a_ready_cluster_is_failed() -> None:
 @pytest.mark.parametrize(
     ("seen", "left"),
     [
-        (WELL, "Still there: the HostedCluster, 1 NodePool, the namespace"),
-        (World(None, (node_pool(3), node_pool(1)), True), "Still there: 2 NodePools, the namespace"),
+        (WELL, "Still there: the cluster, 1 node set, the namespace"),
+        (seen_as(None, (node_pool(3), node_pool(1))), "Still there: 2 node sets, the namespace"),
         (NOTHING, "Nothing is left"),
     ],
 )
@@ -620,7 +621,7 @@ def test_conditions_and_fields_of_others_stay_where_and_as_they_are() -> None:
 
 def test_the_reference_is_complete_or_not_there() -> None:
     assert "clusterReference" not in derive(order(), NOTHING)
-    assert derive(order(), World(None, (), True))["clusterReference"] == REFERENCE | {"hostedClusterName": ""}
+    assert derive(order(), seen_as(None, ()))["clusterReference"] == REFERENCE | {"hostedClusterName": ""}
     theirs = REFERENCE | {"serviceAccountName": "theirs", "roleBindingName": "theirs-too"}
     assert derive(order({"clusterReference": theirs}))["clusterReference"] == theirs
     assert "clusterReference" not in derive(ready_order(), NOTHING)

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn
 
 from ..fenced import Change, FencedWriter
-from ..kube import Kube
+from ..kube import Kube, Object
 from ..kube_errors import KubeError
-from .model import Addon, ClusterRequest, ClusterSpec, IdentityProvider, Kubeconfig, NodeSet, Object, Region, ResourceSet
+from .model import Addon, ClusterRequest, ClusterSpec, IdentityProvider, Kubeconfig, NodeSet, Region, ResourceSet
 
 
 class ProviderError(KubeError):

@@ -11,7 +11,17 @@ from typing import Any, Literal
 
 from ..orders import NodeRequest, Object
 
-State = Literal["absent", "cluster_accepted", "cluster_provisioning", "cluster_provisioned", "ready", "failed", "deprovisioning", "cleanup"]
+State = Literal[
+    "absent",
+    "cluster_accepted",
+    "cluster_provisioning",
+    "cluster_provisioned",
+    "ready",
+    "failed",
+    "deprovisioning",
+    "cleanup",
+    "unknown",
+]
 
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 # What a cluster can say of itself beside its state; a provider gives those that it knows.
@@ -61,7 +71,8 @@ class ClusterSpec:
     """A cluster as its provider sees it.
 
     The states in their order: absent, cluster_accepted (asked for), cluster_provisioning, cluster_provisioned (its API answers), ready;
-    failed, where `retryable` tells whether trying again may help; deprovisioning, and cleanup when it is gone and remains of it are not.
+    failed, where `retryable` tells whether trying again may help; deprovisioning, and cleanup when it is gone and remains of it are not;
+    unknown when its provider could not be asked.
     `internal_id` is what the provider finds it by, `external_id` what the cluster calls itself. `additional_info` is the provider's own,
     without secrets, and is kept with the ids. `installed` means completely, once; `updating` that a change is being rolled out.
     """
@@ -137,7 +148,7 @@ class ResourceSet:
 
 @dataclass(frozen=True)
 class IdentityProvider:
-    """Who people log in to a cluster with. `settings` are those of its `type` as OpenShift's OAuth has them; secrets are by their key there."""
+    """Who people log in to a cluster with. The `settings` of its `type`, and the keys of `secrets`, are as OpenShift's OAuth has them."""
 
     name: str
     type: str

@@ -1,0 +1,26 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Where a provider can make clusters. Documented in the module of the same name."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.clusters import Subject
+from ansible_collections.openfleet.clusters.plugins.modules import cloud_provider_info
+from ansible_collections.openfleet.clusters.plugins.plugin_utils.cluster_action import ClusterAction
+
+
+class ActionModule(ClusterAction):
+    SPEC: ClassVar[Spec] = cloud_provider_info.SPEC
+    RULES: ClassVar[dict[str, Any]] = cloud_provider_info.RULES
+
+    def work_on(self, subject: Subject, parameters: dict[str, Any]) -> dict[str, Any]:
+        provider = subject.to_look()
+        clouds = [parameters["cloud_provider"]] if parameters["cloud_provider"] else provider.cloud_providers()
+        return {
+            "changed": False,
+            "cloud_providers": [{"id": cloud, "regions": [asdict(region) for region in provider.regions(cloud)]} for cloud in clouds],
+        }

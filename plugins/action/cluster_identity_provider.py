@@ -1,0 +1,25 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Let people log in to a cluster with an identity provider, or no longer. Documented in the module of the same name."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.clusters import Subject
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import IdentityProvider
+from ansible_collections.openfleet.clusters.plugins.modules import cluster_identity_provider
+from ansible_collections.openfleet.clusters.plugins.plugin_utils.cluster_action import ClusterAction
+
+
+class ActionModule(ClusterAction):
+    SPEC: ClassVar[Spec] = cluster_identity_provider.SPEC
+    RULES: ClassVar[dict[str, Any]] = cluster_identity_provider.RULES
+
+    def work_on(self, subject: Subject, parameters: dict[str, Any]) -> dict[str, Any]:
+        name = parameters["identity_provider"]
+        if parameters["state"] == "absent":
+            return self.change(subject, parameters, lambda provider, spec: provider.remove_identity_provider(spec, name))
+        wanted = IdentityProvider(name, parameters["type"], parameters["settings"], parameters["secrets"])
+        return self.change(subject, parameters, lambda provider, spec: provider.add_identity_provider(spec, wanted))

@@ -1,0 +1,27 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Have a number of nodes of one class in a cluster. Documented in the module of the same name."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.clusters import Subject
+from ansible_collections.openfleet.clusters.plugins.modules import cluster_node_set
+from ansible_collections.openfleet.clusters.plugins.plugin_utils.cluster_action import ClusterAction
+
+
+class ActionModule(ClusterAction):
+    SPEC: ClassVar[Spec] = cluster_node_set.SPEC
+    RULES: ClassVar[dict[str, Any]] = cluster_node_set.RULES
+
+    def work_on(self, subject: Subject, parameters: dict[str, Any]) -> dict[str, Any]:
+        if parameters["nodes"] < 0:
+            return {
+                "failed": True,
+                "msg": f"nodes is {parameters['nodes']}; give the number of nodes to have, or 0 to have none of the class.",
+            }
+        with self.changing(subject, parameters) as provider:
+            spec = provider.scale(provider.status(subject.kept), parameters["resource_class"], parameters["nodes"])
+            return self.told_of(subject, provider, spec)

@@ -1,0 +1,28 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Have a set of objects in a cluster, or none of it. Documented in the module of the same name."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.clusters import Subject
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ResourceSet
+from ansible_collections.openfleet.clusters.plugins.modules import cluster_resources
+from ansible_collections.openfleet.clusters.plugins.plugin_utils.cluster_action import ClusterAction
+
+
+class ActionModule(ClusterAction):
+    SPEC: ClassVar[Spec] = cluster_resources.SPEC
+    RULES: ClassVar[dict[str, Any]] = cluster_resources.RULES
+
+    def work_on(self, subject: Subject, parameters: dict[str, Any]) -> dict[str, Any]:
+        name = parameters["resource_set"]
+        with self.changing(subject, parameters) as provider:
+            spec = provider.status(subject.kept)
+            if parameters["state"] == "present":
+                provider.apply_resources(spec, ResourceSet(name, parameters["resources"]))
+                return self.told(provider)
+            gone = provider.remove_resources(spec, name)
+            return self.told(provider) | {"gone": gone}

@@ -1,0 +1,448 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""HyperShift: the control plane is a HostedCluster on the hub, and each set of nodes a NodePool.
+
+A condition counts only when it is of its object's current generation, or doesn't say of which: an older one is an answer to a
+question that nobody asks any more, and reads as Unknown.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from ..kube import Object
+from ..kube_errors import Invalid
+from ..orders import NodeRequest, parse_time
+from ..third_party import yaml
+from .base import NoSuchCluster, NotReadyYet, Place, Provider
+from .model import (
+    AVAILABLE,
+    DEGRADED,
+    FALSE,
+    INFRASTRUCTURE_READY,
+    TRUE,
+    UNKNOWN,
+    ClusterRequest,
+    ClusterSpec,
+    IdentityProvider,
+    Kubeconfig,
+    NodeSet,
+    State,
+    Verdict,
+)
+
+API_VERSION = "hypershift.openshift.io/v1beta1"
+# How each service of a control plane is published where the request says nothing of it.
+PUBLISHING = {"APIServer": "LoadBalancer", "OAuthServer": "Route", "Konnectivity": "Route", "Ignition": "Route"}
+AVAILABILITY = ["SingleReplica", "HighlyAvailable"]
+NODE_CONDITIONS = ("Ready", "AllMachinesReady", "AllNodesHealthy")
+# The names of the identity providers that were added one by one, which are kept when the rest of the cluster is applied.
+ADDED = "openfleet.clusters/identity-providers"
+# For each type of identity provider: the field of its settings, and the one in them that names its secret.
+IDENTITY_PROVIDERS = {
+    "GitHub": ("github", "clientSecret"),
+    "GitLab": ("gitlab", "clientSecret"),
+    "Google": ("google", "clientSecret"),
+    "HTPasswd": ("htpasswd", "fileData"),
+    "LDAP": ("ldap", "bindPassword"),
+    "OpenID": ("openID", "clientSecret"),
+}
+SECRET_KEYS = {"fileData": "htpasswd"}  # elsewhere the key of the secret is called as the field
+
+
+class ClusterProvider(Provider):
+    """A HostedCluster of the place's name, and a NodePool for each resource class."""
+
+    TYPE = "hypershift"
+    WATCHES = ((API_VERSION, "HostedCluster"), (API_VERSION, "NodePool"))
+    SETTINGS: ClassVar[Mapping[str, Any]] = {
+        "platform": {"type": "dict", "default": {"type": "None"}},
+        "node_platform": {"type": "dict", "default": {}},
+        "base_domain": {"type": "str"},
+        "pod_network_cidr": {"type": "str", "default": "10.132.0.0/14"},
+        "service_network_cidr": {"type": "str", "default": "172.31.0.0/16"},
+        "network_type": {"type": "str", "default": "OVNKubernetes"},
+        "control_plane_availability": {"type": "str", "choices": AVAILABILITY, "default": "SingleReplica"},
+        "infrastructure_availability": {"type": "str", "choices": AVAILABILITY},
+        "publishing": {"type": "dict", "default": {}},
+        "configuration": {"type": "dict", "default": {}},
+    }
+    SECRETS: ClassVar[Mapping[str, Any]] = {
+        "pull_secret": {"type": "str", "required": True, "no_log": True},
+        "ssh_public_key": {"type": "str"},
+        "extra": {"type": "dict", "default": {}, "no_log": True},
+    }
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        self._looked: tuple[Object | None, list[Object]] | None = None
+
+    def create(self, request: ClusterRequest) -> ClusterSpec:
+        cluster, pools = self._look()
+        return self._seen(cluster, pools) if cluster else self._apply(request, None, pools)
+
+    def update(self, spec: ClusterSpec, request: ClusterRequest) -> ClusterSpec:
+        return self._apply(request, *self._look())
+
+    def _apply(self, request: ClusterRequest, cluster: Object | None, pools: list[Object]) -> ClusterSpec:
+        """Make the cluster what is asked for; NodePools of classes that are no longer asked for go."""
+        wanted = Manifests(self.place, request).objects(_added_providers(cluster))
+        kept = {item["metadata"]["name"] for item in wanted if item["kind"] == "NodePool"}
+        changes = self.writer.apply(wanted, known=[*([cluster] if cluster else []), *pools])
+        changes += self.writer.delete(pool for pool in pools if pool["metadata"]["name"] not in kept)
+        self.changes += changes
+        after = [change.after for change in changes if change.after]
+        return self.seen(ClusterSpec(), after)
+
+    def delete(self, spec: ClusterSpec) -> bool:
+        """The secrets go when the HostedCluster is gone: until then HyperShift may need them."""
+        cluster, pools = self._look()
+        remains = [cluster] if cluster else self.place.kube.list_all("v1", "Secret", self.place.namespace, self._selector)
+        self.changes += self.writer.delete([*remains, *pools])
+        return not remains and not pools
+
+    def status(self, spec: ClusterSpec) -> ClusterSpec:
+        self._looked = self._look()
+        return self._seen(*self._looked)
+
+    def seen(self, spec: ClusterSpec, items: Sequence[Object]) -> ClusterSpec:
+        clusters = [item for item in items if item["kind"] == "HostedCluster" and item["metadata"]["name"] == self.place.name]
+        return self._seen(clusters[0] if clusters else None, [item for item in items if item["kind"] == "NodePool"])
+
+    def kubeconfig(self, spec: ClusterSpec) -> Kubeconfig:
+        name = (self._existing().get("status") or {}).get("kubeconfig", {}).get("name")
+        if not name:
+            raise NotReadyYet(f"The cluster {self.place.name} has no kubeconfig yet; it gets one when its control plane is available.")
+        secret = self.place.kube.get("v1", "Secret", name, self.place.namespace)
+        content = yaml.safe_load(base64.b64decode(secret["data"]["kubeconfig"]))
+        return Kubeconfig(content, secret["metadata"]["resourceVersion"])
+
+    def dns(self, spec: ClusterSpec) -> str:
+        domain = _domain(self._existing())
+        if not domain:
+            raise NotReadyYet(f"The cluster {self.place.name} has no base domain; set base_domain in its settings.")
+        return f"apps.{domain}"
+
+    def scale(self, spec: ClusterSpec, resource_class: str, nodes: int) -> ClusterSpec:
+        cluster, pools = self._existing(), self._pools()
+        mine = [pool for pool in pools if _resource_class(pool, self.place.class_label) == resource_class]
+        if nodes == 0:
+            self.changes += self.writer.delete(mine)
+        elif mine:
+            self.changes.append(self.writer.patch(mine[0], lambda _present: {"spec": {"replicas": nodes, "autoScaling": None}}))
+        elif pools:
+            pool = node_pool(self.place, NodeRequest(resource_class, nodes), {**pools[0]["spec"], "autoScaling": None})
+            self.changes += self.writer.apply([pool])
+        else:
+            raise Invalid(
+                f"{self.place.name} has no nodes of another class to take as an example for {resource_class}.", ["resource_class"]
+            )
+        return self._seen(cluster, self._pools())
+
+    def add_identity_provider(self, spec: ClusterSpec, identity_provider: IdentityProvider) -> None:
+        cluster = self._existing()
+        entry, secret = _identity_provider(self.place, identity_provider)
+        self.changes += self.writer.apply([secret] if secret else [])
+
+        def merged(present: Object) -> Object:
+            entries = _providers(present)
+            names = [item["name"] for item in entries]
+            if entry["name"] in names:
+                entries[names.index(entry["name"])] = entry
+            else:
+                entries.append(entry)
+            return _identity_patch(entries, {*_added_names(present), entry["name"]})
+
+        self.changes.append(self.writer.patch(cluster, merged))
+
+    def remove_identity_provider(self, spec: ClusterSpec, name: str) -> None:
+        def without(present: Object) -> Object:
+            return _identity_patch([item for item in _providers(present) if item["name"] != name], _added_names(present) - {name})
+
+        self.changes.append(self.writer.patch(self._existing(), without))
+        secret = self.place.kube.find("v1", "Secret", _identity_secret(self.place, name), self.place.namespace)
+        self.changes += self.writer.delete([secret] if secret else [])
+
+    # How it is looked up
+
+    @property
+    def _selector(self) -> str:
+        return ",".join(f"{name}={value}" for name, value in self.place.labels.items())
+
+    def _look(self) -> tuple[Object | None, list[Object]]:
+        """What is there. What a status was just made of need not be read again: a write of it is refused if it is no longer so."""
+        looked, self._looked = self._looked, None
+        if looked is not None:
+            return looked
+        return self.place.kube.find(API_VERSION, "HostedCluster", self.place.name, self.place.namespace), self._pools()
+
+    def _existing(self) -> Object:
+        cluster = self.place.kube.find(API_VERSION, "HostedCluster", self.place.name, self.place.namespace)
+        if cluster is None:
+            raise NoSuchCluster(f"There is no HostedCluster {self.place.namespace}/{self.place.name}.")
+        return cluster
+
+    def _pools(self) -> list[Object]:
+        return self.place.kube.list_all(API_VERSION, "NodePool", self.place.namespace, self._selector)
+
+    def _seen(self, cluster: Object | None, pools: Sequence[Object]) -> ClusterSpec:
+        node_sets = _node_sets(pools, self.place.class_label)
+        if cluster is None:
+            return ClusterSpec(status="cleanup" if pools else "absent", node_sets=node_sets)
+        conditions = {kind: verdict for kind in (INFRASTRUCTURE_READY, AVAILABLE, DEGRADED) if (verdict := verdict_of(cluster, kind))}
+        state, details = _state(cluster, conditions, node_sets)
+        return ClusterSpec(
+            internal_id=f"{self.place.namespace}/{self.place.name}",
+            external_id=str((cluster.get("spec") or {}).get("clusterID") or ""),
+            status=state,
+            status_details=details,
+            node_sets=node_sets,
+            api_url=_api_url(cluster),
+            console_url=_console_url(cluster),
+            version=str((cluster.get("spec") or {}).get("release", {}).get("image") or ""),
+            retryable=False,
+            installed=any(release.get("state") == "Completed" for release in _history(cluster)),
+            updating=_is_updating(cluster, node_sets),
+            created_at=parse_time(cluster["metadata"].get("creationTimestamp")),
+            conditions=conditions,
+        )
+
+
+class Manifests:
+    """The objects that a request comes to."""
+
+    def __init__(self, place: Place, request: ClusterRequest) -> None:
+        self._place = place
+        self._request = request
+        self._settings = request.settings
+
+    def objects(self, added_providers: Sequence[Object] = ()) -> list[Object]:
+        """All of them; `added_providers` are identity providers that were added to the cluster one by one, and stay."""
+        platform, node_platform = self._settings["platform"], dict(self._settings["node_platform"])
+        kind = platform.get("type")
+        if kind == "Agent":
+            node_platform.setdefault("agent", {})
+        pool = {
+            "release": {"image": self._request.version},
+            "management": {"upgradeType": "Replace", "autoRepair": False},
+            "platform": {"type": kind, **node_platform},
+        }
+        pools = [node_pool(self._place, request, pool) for request in self._request.node_requests]
+        return [*self._secrets(), self._hosted_cluster(added_providers), *pools]
+
+    def _secrets(self) -> list[Object]:
+        name, given = self._place.name, self._request.secrets
+        made = [secret(self._place, f"{name}-pull-secret", {".dockerconfigjson": given["pull_secret"]}, "kubernetes.io/dockerconfigjson")]
+        if given.get("ssh_public_key"):
+            made.append(secret(self._place, f"{name}-ssh-key", {"id_rsa.pub": given["ssh_public_key"]}))
+        return [*made, *(secret(self._place, extra, content) for extra, content in given["extra"].items())]
+
+    def _hosted_cluster(self, added_providers: Sequence[Object]) -> Object:
+        settings, name = self._settings, self._place.name
+        publishing: dict[str, Any] = {**PUBLISHING, **settings["publishing"]}
+        spec: Object = {
+            "release": {"image": self._request.version},
+            "pullSecret": {"name": f"{name}-pull-secret"},
+            "platform": settings["platform"],
+            "networking": {
+                "clusterNetwork": [{"cidr": settings["pod_network_cidr"]}],
+                "serviceNetwork": [{"cidr": settings["service_network_cidr"]}],
+                "networkType": settings["network_type"],
+            },
+            "controllerAvailabilityPolicy": settings["control_plane_availability"],
+            "infrastructureAvailabilityPolicy": settings.get("infrastructure_availability") or settings["control_plane_availability"],
+            "etcd": {
+                "managementType": "Managed",
+                "managed": {"storage": {"type": "PersistentVolume", "persistentVolume": {"size": "8Gi"}}},
+            },
+            "services": [
+                {"service": service, "servicePublishingStrategy": {"type": how} if isinstance(how, str) else how}
+                for service, how in publishing.items()
+            ],
+        }
+        if self._request.secrets.get("ssh_public_key"):
+            spec["sshKey"] = {"name": f"{name}-ssh-key"}
+        if settings.get("base_domain"):
+            spec["dns"] = {"baseDomain": settings["base_domain"]}
+        if settings["configuration"] or added_providers:
+            spec["configuration"] = _with_providers(settings["configuration"], added_providers)
+        return {"apiVersion": API_VERSION, "kind": "HostedCluster", "metadata": metadata(self._place, name), "spec": spec}
+
+
+def node_pool(place: Place, request: NodeRequest, spec: Mapping[str, Any]) -> Object:
+    """The NodePool of a resource class; `spec` is what all NodePools of the cluster share."""
+    name = f"{place.name}-{request.resource_class.lower().replace('_', '-').replace('.', '-')}"
+    own = {"clusterName": place.name, "replicas": request.number_of_nodes}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "NodePool",
+        "metadata": metadata(place, name, {place.class_label: request.resource_class}),
+        "spec": {key: value for key, value in {**spec, **own}.items() if value is not None},
+    }
+
+
+def secret(place: Place, name: str, content: Mapping[str, str], kind: str = "Opaque") -> Object:
+    data = {key: base64.b64encode(value.encode()).decode() for key, value in content.items()}
+    return {"apiVersion": "v1", "kind": "Secret", "type": kind, "metadata": metadata(place, name), "data": data}
+
+
+def metadata(place: Place, name: str, labels: Mapping[str, str] | None = None) -> Object:
+    return {"name": name, "namespace": place.namespace, "labels": {**place.labels, **(labels or {})}}
+
+
+# What the objects say
+
+
+def verdict_of(item: Object, kind: str) -> Verdict | None:
+    """What the object's condition says; None when it has no such condition."""
+    for condition in (item.get("status") or {}).get("conditions") or []:
+        if condition["type"] == kind:
+            if _is_outdated(item, condition):
+                return Verdict(UNKNOWN, "Outdated", f"The last answer, {condition['status']}, is about an older generation")
+            return Verdict(condition["status"], condition.get("reason") or "NoReason", condition.get("message") or "")
+    return None
+
+
+def _is_true(item: Object, kind: str) -> bool:
+    verdict = verdict_of(item, kind)
+    return verdict is not None and verdict.status == TRUE
+
+
+def _is_outdated(item: Object, condition: Object) -> bool:
+    generation = item["metadata"].get("generation", 0)
+    return bool(condition.get("observedGeneration", generation) != generation)
+
+
+def _is_going(item: Object) -> bool:
+    return bool(item["metadata"].get("deletionTimestamp"))
+
+
+def _state(cluster: Object, conditions: Mapping[str, Verdict], node_sets: Sequence[NodeSet]) -> tuple[State, str]:
+    """The state, and in words why it is not ready."""
+    if _is_going(cluster):
+        return "deprovisioning", "The HostedCluster is being deleted"
+    valid = verdict_of(cluster, "ValidConfiguration")
+    if valid and valid.status == FALSE:
+        return "failed", f"ValidConfiguration is {valid}"
+    available, degraded = conditions.get(AVAILABLE), conditions.get(DEGRADED)
+    if available is None:
+        return "cluster_accepted", "HyperShift has not looked at the HostedCluster yet"
+    if available.status != TRUE:
+        return "cluster_provisioning", f"Available is {available}"
+    if degraded and degraded.status == TRUE:
+        return "cluster_provisioned", f"Degraded is {degraded}"
+    missing = sum(max((item.asked or 0) - item.ready, 0) for item in node_sets)
+    if missing:
+        return "cluster_provisioned", f"{missing} nodes are not ready yet"
+    return "ready", ""
+
+
+def _node_sets(pools: Sequence[Object], class_label: str) -> tuple[NodeSet, ...]:
+    """The NodePools that carry a resource class. One without is nobody's order, so it is neither counted nor missed."""
+    return tuple(_node_set(pool, resource_class) for pool in pools if (resource_class := _resource_class(pool, class_label)))
+
+
+def _resource_class(pool: Object, class_label: str) -> str:
+    return str((pool["metadata"].get("labels") or {}).get(class_label) or "")
+
+
+def _node_set(pool: Object, resource_class: str) -> NodeSet:
+    spec, status = pool.get("spec") or {}, pool.get("status") or {}
+    answers = [condition for condition in status.get("conditions") or [] if condition["type"] in NODE_CONDITIONS]
+    return NodeSet(
+        name=pool["metadata"]["name"],
+        resource_class=resource_class,
+        asked=None if spec.get("autoScaling") else spec.get("replicas") or 0,
+        ready=status.get("replicas") or 0,
+        outdated=any(_is_outdated(pool, condition) for condition in answers),
+        updating=_is_true(pool, "UpdatingVersion") or _is_true(pool, "UpdatingConfig"),
+        going=_is_going(pool),
+    )
+
+
+def _history(cluster: Object) -> list[Object]:
+    """The releases, newest first."""
+    return ((cluster.get("status") or {}).get("version") or {}).get("history") or []
+
+
+def _is_updating(cluster: Object, node_sets: Sequence[NodeSet]) -> bool:
+    """Whether a release or a configuration is being rolled out, on the control plane or on nodes."""
+    history = _history(cluster)
+    rolling = _is_true(cluster, "Progressing") or (bool(history) and history[0].get("state") != "Completed")
+    return rolling or any(item.updating for item in node_sets)
+
+
+def _api_url(cluster: Object) -> str:
+    endpoint = (cluster.get("status") or {}).get("controlPlaneEndpoint") or {}
+    host, port = endpoint.get("host"), endpoint.get("port")
+    if not host or not port:
+        return ""
+    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+
+
+def _domain(cluster: Object) -> str:
+    """The base domain, below a prefix that is the cluster's name unless set, even to nothing."""
+    dns = (cluster.get("spec") or {}).get("dns") or {}
+    if not dns.get("baseDomain"):
+        return ""
+    return ".".join(part for part in (dns.get("baseDomainPrefix", cluster["metadata"]["name"]), dns["baseDomain"]) if part)
+
+
+def _console_url(cluster: Object) -> str:
+    """Where OpenShift puts its console."""
+    domain = _domain(cluster)
+    return f"https://console-openshift-console.apps.{domain}" if domain else ""
+
+
+# Identity providers
+
+
+def _identity_provider(place: Place, wanted: IdentityProvider) -> tuple[Object, Object | None]:
+    """The entry for the HostedCluster, and the secret that it names."""
+    if wanted.type not in IDENTITY_PROVIDERS:
+        raise Invalid(f"There is no identity provider of type {wanted.type}; it is one of {', '.join(IDENTITY_PROVIDERS)}.", ["type"])
+    section, reference = IDENTITY_PROVIDERS[wanted.type]
+    key = SECRET_KEYS.get(reference, reference)
+    if set(wanted.secrets) - {key}:
+        raise Invalid(f"An identity provider of type {wanted.type} has one secret, {key}.", ["secrets"])
+    settings, content = dict(wanted.settings), None
+    if wanted.secrets:
+        content = secret(place, _identity_secret(place, wanted.name), wanted.secrets)
+        settings[reference] = {"name": content["metadata"]["name"]}
+    return {"name": wanted.name, "mappingMethod": "claim", "type": wanted.type, section: settings}, content
+
+
+def _identity_secret(place: Place, name: str) -> str:
+    return f"{place.name}-idp-{name.lower()}"
+
+
+def _providers(cluster: Object) -> list[Object]:
+    configuration = (cluster.get("spec") or {}).get("configuration") or {}
+    return list((configuration.get("oauth") or {}).get("identityProviders") or [])
+
+
+def _added_names(cluster: Object) -> set[str]:
+    return set(filter(None, (cluster["metadata"].get("annotations") or {}).get(ADDED, "").split(",")))
+
+
+def _added_providers(cluster: Object | None) -> list[Object]:
+    return [item for item in _providers(cluster) if item["name"] in _added_names(cluster)] if cluster else []
+
+
+def _identity_patch(entries: Sequence[Object], added: set[str]) -> Object:
+    return {
+        "metadata": {"annotations": {ADDED: ",".join(sorted(added))}},
+        "spec": {"configuration": {"oauth": {"identityProviders": list(entries)}}},
+    }
+
+
+def _with_providers(configuration: Mapping[str, Any], added: Sequence[Object]) -> Object:
+    """A configuration with identity providers that were added later behind its own; of two with one name its own counts."""
+    if not added:
+        return dict(configuration)
+    oauth = configuration.get("oauth") or {}
+    own = list(oauth.get("identityProviders") or [])
+    names = {item["name"] for item in own}
+    return {**configuration, "oauth": {**oauth, "identityProviders": [*own, *(item for item in added if item["name"] not in names)]}}

@@ -1,0 +1,54 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The base of actions on one cluster: which one it is, under which lock it is changed, and how changes are told."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from ansible_collections.openfleet.clusters.plugins.module_utils.clusters import Subject, objects, shown
+from ansible_collections.openfleet.clusters.plugins.module_utils.fenced import diff
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.lease import Lock
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders import ClusterOrder, Names
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import Provider
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ClusterSpec
+from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
+
+
+class ClusterAction(ControllerAction):
+    """Subclasses work on `subject`; they change it inside `self.changing(subject)`."""
+
+    def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
+        names = Names(parameters["api_group"])
+        if parameters["cluster_order"]:
+            order = ClusterOrder.from_object(parameters["cluster_order"], names.group)
+            subject = Subject.of_order(kube, order, parameters["provider"])
+        else:
+            subject = Subject.by_name(kube, names, parameters["name"], parameters["namespace"], parameters["provider"])
+        return self.work_on(subject, parameters)
+
+    def work_on(self, subject: Subject, parameters: dict[str, Any]) -> dict[str, Any]:
+        raise NotImplementedError  # each action does its own
+
+    def changing(self, subject: Subject, parameters: dict[str, Any]) -> AbstractContextManager[Provider]:
+        """The provider under the lock that was given, or else under the cluster's own."""
+        lock = Lock(**parameters["lock"]) if parameters["lock"] else None
+        return subject.to_change(lock, f"{subject.place.name}-local-{os.getppid()}-{secrets.token_hex(4)}", self.check_mode)
+
+    def change(self, subject: Subject, parameters: dict[str, Any], work: Callable[[Provider, ClusterSpec], None]) -> dict[str, Any]:
+        """Do one change to a cluster that is there, and tell of it."""
+        with self.changing(subject, parameters) as provider:
+            work(provider, provider.status(subject.kept))
+            return self.told(provider)
+
+    def told(self, provider: Provider) -> dict[str, Any]:
+        changes = provider.changes
+        return {"changed": any(change.changed for change in changes), "objects": objects(changes), "diff": diff(changes)}
+
+    def told_of(self, subject: Subject, provider: Provider, spec: ClusterSpec) -> dict[str, Any]:
+        return self.told(provider) | {"cluster": shown(subject, spec)}
