@@ -113,7 +113,7 @@ def order(group: str, name: str, namespace: str, spec: Object) -> Object:
     return {"apiVersion": f"{group}/v1alpha1", "kind": "ClusterOrder", "metadata": metadata, "spec": spec}
 
 
-TEMPLATE = "openfleet.clusters.hosted_cluster"
+TEMPLATE = "openfleet.clusters.ocp_4_17_small"
 NODES = [{"resourceClass": "fc430", "numberOfNodes": 3}, {"resourceClass": "h100.large", "numberOfNodes": 1}]
 
 GOOD_ORDERS: dict[str, Object] = {

@@ -224,7 +224,16 @@ def test_waiting_ends_with_the_order_and_mistakes_with_one_message(hub: Access, 
         task("cluster_order_prepare", "bad step", step="begin", name="demo", namespace=namespace),
         task("cluster_order_prepare", "no namespace", step="provision", name="demo"),
         task("cluster_order_finish", "no orders", step="provision"),
-        task("hosted_cluster", "no pull secret", cluster_order=order(namespace), namespace="x", lock={}, release_image=RELEASE),
+        task("cluster", "no pull secret", name="x", namespace=namespace, provider="hypershift", version=RELEASE),
+        task("cluster", "bad setting", name="x", namespace=namespace, provider="hypershift", settings={"bse_domain": "a"}),
+        task("cluster", "bad provider", name="x", namespace=namespace, provider="hypershft"),
+        task("cluster", "provider not installed", name="x", namespace=namespace, provider="acme.absent.rack"),
+        task("cluster", "no provider", name="x", namespace=namespace),
+        task("cluster_info", "no kubeconfig", name="x", namespace=namespace, provider="hypershift", with_kubeconfig=True),
+        task("cluster_node_set", "no cluster", name="x", namespace=namespace, provider="hypershift", resource_class="a", nodes=1),
+        task("cluster_node_set", "fewer than none", name="x", namespace=namespace, provider="hypershift", resource_class="a", nodes=-1),
+        task("cloud_provider_info", "no clouds", name="x", namespace=namespace, provider="hypershift"),
+        task("cluster_identity_provider", "no type", name="x", namespace=namespace, provider="hypershift", identity_provider="a"),
         task("cluster_lock", "no order"),
         task("cluster_lock", "no place", name="demo"),
         task("cluster_lock", "bad order", orders=["demo"]),
@@ -267,7 +276,16 @@ def test_waiting_ends_with_the_order_and_mistakes_with_one_message(hub: Access, 
         "bad step": "value of step must be one of: provision, post_install, delete",
         "no namespace": "give both",
         "no orders": "missing required arguments: orders",
-        "no pull secret": "pull_secret",
+        "no pull secret": "parameter secrets.pull_secret is required",
+        "bad setting": "base_domain",
+        "bad provider": "did you mean hypershift",
+        "provider not installed": "install its collection",
+        "no provider": "provider",
+        "no kubeconfig": "There is no HostedCluster",
+        "no cluster": "There is no HostedCluster",
+        "fewer than none": "0 to have none",
+        "no clouds": "The provider hypershift does not support cloud providers.",
+        "no type": "type",
         "no order": "give name and namespace, or orders",
         "no place": "give both",
         "bad order": "<namespace>/<name>",
@@ -358,7 +376,7 @@ def test_steps_of_a_run_are_repeatable_and_silent(hub: Access, kube: Kube, names
     hub.apply(order(namespace, nodeRequests=TWO_NODES))
     named = {"name": "demo", "namespace": namespace}
     variables = {
-        name: {key: "{{ " + f"{name}.orders[0].{key}" + " }}" for key in ("cluster_order", "cluster_lock", "cluster_working_namespace")}
+        name: {key: "{{ " + f"{name}.orders[0].{key}" + " }}" for key in ("cluster_order", "cluster_lock", "cluster_provider")}
         for name in ("first", "second", "third")
     }
 
@@ -366,14 +384,13 @@ def test_steps_of_a_run_are_repeatable_and_silent(hub: Access, kube: Kube, names
         given = variables[of]
         wanted = {
             "cluster_order": given["cluster_order"],
-            "namespace": given["cluster_working_namespace"],
+            "provider": given["cluster_provider"],
             "lock": given["cluster_lock"],
-            "release_image": RELEASE,
-            "pull_secret": "{{ pull_secret }}",
-            "extra_secrets": {"demo-extra": {"password": SECRET}},
+            "version": RELEASE,
+            "secrets": {"pull_secret": "{{ pull_secret }}", "extra": {"demo-extra": {"password": SECRET}}},
             "node_requests": "{{ " + of + ".orders[0].node_requests }}",
         }
-        return task("hosted_cluster", name, check=check, **wanted | arguments)
+        return task("cluster", name, check=check, **wanted | arguments)
 
     def finished(name: str, of: str, *, check: bool = False, **arguments: Any) -> Task:
         return task("cluster_order_finish", name, check=check, **{"step": "provision", "orders": "{{ " + of + ".orders }}"} | arguments)

@@ -104,7 +104,7 @@ class ClusterProvider(Provider):
         return not remains and not pools
 
     def status(self, spec: ClusterSpec) -> ClusterSpec:
-        self._looked = self._look()
+        self._looked = self._read()
         return self._seen(*self._looked)
 
     def seen(self, spec: ClusterSpec, items: Sequence[Object]) -> ClusterSpec:
@@ -174,8 +174,9 @@ class ClusterProvider(Provider):
     def _look(self) -> tuple[Object | None, list[Object]]:
         """What is there. What a status was just made of need not be read again: a write of it is refused if it is no longer so."""
         looked, self._looked = self._looked, None
-        if looked is not None:
-            return looked
+        return looked or self._read()
+
+    def _read(self) -> tuple[Object | None, list[Object]]:
         return self.place.kube.find(API_VERSION, "HostedCluster", self.place.name, self.place.namespace), self._pools()
 
     def _existing(self) -> Object:
