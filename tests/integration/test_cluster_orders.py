@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def quick_upstream_hub(new_sandbox: Callable[..., Sandbox]) -> Access:
     return Access(new_sandbox(status_only=True, hypershift_crds=crds).kubeconfig())
 
 
-@pytest.fixture(params=[("quick_hub", GROUP), ("quick_hub", OTHER_GROUP), ("quick_upstream_hub", GROUP)], ids="-".join)
+@pytest.fixture(params=itertools.product(["quick_hub", "quick_upstream_hub"], [GROUP, OTHER_GROUP]), ids="-".join)
 def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Orders]:
     """A place for orders on each kind of hub, under each API group."""
     hub_name, group = request.param
