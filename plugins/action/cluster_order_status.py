@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from ansible_collections.openfleet.clusters.plugins.module_utils import lease
 from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
 from ansible_collections.openfleet.clusters.plugins.module_utils.fulfillment import Fulfillment
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError, NotFound
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import ClusterOrder, Names
 from ansible_collections.openfleet.clusters.plugins.module_utils.selection import NoSuchSelection, named
 from ansible_collections.openfleet.clusters.plugins.module_utils.snapshot import Snapshot
@@ -29,16 +30,19 @@ class ActionModule(ControllerAction):
         hub = Snapshot(kube, names)
         orders = [order for order in hub.orders if not chosen or (order.namespace, order.name) in chosen]
         run = Fulfillment(kube, names, {}, check_mode=self.check_mode)
+        places = {order.namespace for order in orders}
+        locks = {(lock.namespace, lock.order): lock for lock in lease.read_all(kube, *(places if len(places) == 1 else ()))}
 
         def sync(order: ClusterOrder) -> dict[str, Any]:
-            after = order if order.management_state == "unmanaged" else run.sync(order, hub.world(order))
+            lock = locks.get((order.namespace, order.name))
+            after = order if order.management_state == "unmanaged" else run.sync(order, hub.world(order), lock)
             return {"namespace": order.namespace, "name": order.name, "phase": after.phase, "changed": after.status != order.status}
 
         results = kube.together(sync, orders)
         problems = [
             f"{order.namespace}/{order.name}: {result}"
             for order, result in zip(orders, results, strict=True)
-            if isinstance(result, KubeError)
+            if isinstance(result, KubeError) and not isinstance(result, NotFound)  # an order that is gone meanwhile is up to date
         ]
         reports = [result for result in results if isinstance(result, dict)]
         answer = {"changed": any(entry["changed"] for entry in reports), "orders": reports}

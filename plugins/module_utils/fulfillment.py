@@ -17,7 +17,7 @@ from .kube import Kube, Object, retry_conflicts
 from .kube_errors import Conflict, Invalid, KubeError
 from .lease import DURATION, Lock, LockHeld, LockLost, LockState, acquire, read, release, verify
 from .order_foreign import for_foreign_crd, is_reduced
-from .order_status import Action, Job, Outcome, derive_status
+from .order_status import Action, Job, LostRun, Outcome, derive_status
 from .order_world import World, kept_spec, provider_type, unknown_spec
 from .orders import (
     FAILED,
@@ -29,6 +29,7 @@ from .orders import (
     Names,
     config_version,
     owns_namespace,
+    parse_time,
     working_namespace,
 )
 from .providers.base import Provider
@@ -79,6 +80,12 @@ class LeftAlone:
     reason: str
     message: str
     failed: bool = False
+
+
+def lost_run(lock: LockState | None, now: datetime | None) -> LostRun | None:
+    """The run that an order's lock shows to have been killed, if it does."""
+    at = lock.lost_since(now) if lock else None
+    return LostRun(lock.holder, at, parse_time(lock.acquired)) if lock and at else None
 
 
 class Fulfillment:
@@ -323,24 +330,32 @@ class Fulfillment:
             self.give_back(lock)
         return written
 
-    def sync(self, order: ClusterOrder, world: World) -> ClusterOrder:
-        """Bring the status up to date with what was seen, without a lock: it only says what is there."""
-        return self._write_status(order, None, world)
+    def sync(self, order: ClusterOrder, world: World, lock: LockState | None = None) -> ClusterOrder:
+        """Bring the status up to date with what was seen, without taking the lock: it only says what is there.
+
+        A run that was killed says nothing any more; that it was is seen from the order's `lock`, which it never gave back.
+        """
+        return self._write_status(order, None, world, lost=lost_run(lock, self._kube.server_time()))
 
     def give_back(self, lock: Lock) -> None:
         if not self._check_mode:
             release(self._kube, lock)
 
     def _write_status(
-        self, order: ClusterOrder, outcome: Outcome | None, world: World | None = None, lock: Lock | None = None
+        self,
+        order: ClusterOrder,
+        outcome: Outcome | None,
+        world: World | None = None,
+        lock: Lock | None = None,
+        lost: LostRun | None = None,
     ) -> ClusterOrder:
         """Bring the order's status up to date; no write where nothing has changed. With a lock, only who still has it may write."""
 
         def attempt() -> ClusterOrder:
-            nonlocal order, world
+            nonlocal order, world, lost
             seen = world or self.look(order)
             now = self._kube.server_time() or datetime.now(UTC)
-            status = derive_status(order, seen, now, outcome)
+            status = derive_status(order, seen, now, outcome, lost)
             if status == order.status:
                 return order
             if self._check_mode:
@@ -350,7 +365,8 @@ class Fulfillment:
             try:
                 written = self._store(order, status)
             except Conflict:
-                order, world = self.find(order.namespace, order.name) or order, None
+                # Whoever was quicker may be the next run, which holds the lock by now.
+                order, world, lost = self.find(order.namespace, order.name) or order, None, None
                 raise
             return ClusterOrder.from_object(written, self._names.group)
 

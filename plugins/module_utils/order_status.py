@@ -14,7 +14,8 @@ How the conditions are meant:
 - Deleting: the order is to go; its message says what is still there.
 
 How they make the phase, first match first: Deleting; Ready, when all hold and nothing of a change is still being rolled out; Degraded,
-when this spec had been Ready; Failed, when its last run or its cluster failed; Progressing. An Unknown changes no phase: it is no news.
+when this spec had been Ready; Failed, when its last run failed or was killed, or its cluster failed; Progressing. An Unknown changes no
+phase: it is no news.
 """
 
 from __future__ import annotations
@@ -96,6 +97,27 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class LostRun:
+    """A run that was killed: it `began` when it took the order's lock, and is overdue since `at`, with the lock not given back."""
+
+    holder: str
+    at: datetime
+    began: datetime | None = None
+
+    def failure(self) -> Failure:
+        return Failure(
+            "RunLost",
+            f"The run {self.holder} ended without a word, and its lock ran out at {format_time(self.at)}. "
+            "The next run goes on from what it left.",
+        )
+
+    def is_about(self, order: ClusterOrder) -> bool:
+        """Whether it was for this very order, and not for an earlier one of the same name."""
+        created = parse_time(order.raw.get("metadata", {}).get("creationTimestamp"))
+        return created is None or self.began is None or created <= self.began
+
+
+@dataclass(frozen=True)
 class NodeCount:
     """The nodes of one class: how many are wanted, ready, and too many. Not `certain` while an answer about them is outdated."""
 
@@ -109,8 +131,12 @@ class NodeCount:
         return {"resourceClass": self.resource_class, "requested": self.requested, "ready": self.ready}
 
 
-def derive_status(order: ClusterOrder, world: World, now: datetime, outcome: Outcome | None = None) -> Object:
+def derive_status(
+    order: ClusterOrder, world: World, now: datetime, outcome: Outcome | None = None, lost_run: LostRun | None = None
+) -> Object:
     """The status the order should have. It equals `order.status` when nothing changed, and then needs no write.
+
+    A run reports its `outcome`. Of one that can report no more, `lost_run` is what its lock tells.
 
     Where the order's spec is not the one carried out, `configVersion` goes at once: half a change may have been made by the time the
     old spec is put back. So whoever changes a cluster writes the derived status before the first change.
@@ -118,7 +144,7 @@ def derive_status(order: ClusterOrder, world: World, now: datetime, outcome: Out
     heard = outcome if outcome is not None and outcome.is_about(order) else None
     carried_out = order.is_carried_out or (heard is not None and heard.step == "provision" and heard.finished)
     cluster = world.cluster
-    failure = _failure(order, heard, cluster, now)
+    failure = _failure(order, heard, lost_run, cluster, now)
     nodes = _node_counts(order, cluster.node_sets, _wanted_nodes(order, heard))
     verdicts = {
         "Accepted": _accepted(order, heard, carried_out),
@@ -368,18 +394,22 @@ def _phase(order: ClusterOrder, verdicts: dict[str, Verdict], updating: bool, fa
     return FAILED if failure else PROGRESSING
 
 
-def _failure(order: ClusterOrder, heard: Outcome | None, cluster: ClusterSpec, now: datetime) -> Object | None:
+def _failure(order: ClusterOrder, heard: Outcome | None, lost_run: LostRun | None, cluster: ClusterSpec, now: datetime) -> Object | None:
+    """What a run reports, else what became of one that was killed, else what the cluster says; seen again it is the same one."""
     known: Object | None = order.status["failure"] if order.failure else None
-    failed = heard.failure if heard else None
-    if failed is None and cluster.status == "failed" and not order.is_deleting:
-        failed = Failure(CLUSTER_FAILED, shortened(cluster.status_details, MESSAGE_LIMIT), retryable=cluster.retryable)
-        if known and (known["reason"], known["message"]) == (failed.reason, failed.message) and not (heard and heard.finished):
-            return known  # the same one, seen again; another attempt that came to the same end counts
-    if failed:
-        return dict(with_failure({"failure": known}, failed, now)["failure"])
-    if known and known["reason"] == CLUSTER_FAILED:
-        return None
-    return None if heard and heard.finished else known
+    finished = heard is not None and heard.finished
+    if heard and heard.failure:
+        return dict(with_failure({"failure": known}, heard.failure, now)["failure"])
+    if lost_run and lost_run.is_about(order) and not finished:
+        # Dated when it happened, not when it was seen: whoever looks late has waited already.
+        failure, at = lost_run.failure(), lost_run.at
+    elif cluster.status == "failed" and not order.is_deleting:
+        failure, at = Failure(CLUSTER_FAILED, shortened(cluster.status_details, MESSAGE_LIMIT), retryable=cluster.retryable), now
+    else:
+        return None if finished or (known and known["reason"] == CLUSTER_FAILED) else known
+    if known and not finished and (known["reason"], known["message"]) == (failure.reason, failure.message):
+        return known
+    return dict(with_failure({"failure": known}, failure, at)["failure"])
 
 
 def _merged_conditions(order: ClusterOrder, cluster: ClusterSpec, verdicts: dict[str, Verdict], now: datetime) -> list[Object]:

@@ -14,6 +14,8 @@ author:
 description:
   - Mirrors what HostedClusters and NodePools say into the status of their orders, phase and conditions, for all orders in one task.
   - Run it on a schedule, or whenever a HostedCluster or NodePool has changed.
+  - An order whose lock ran out without having been given back has lost its run. That is written on it as a failure, C(RunLost), which
+    the next run removes.
   - It takes no lock, because it only says what is there, and writes nothing where nothing has changed.
 options:
   name:

@@ -13,7 +13,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.crds import COLLE
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import UPSTREAM, fresh_namespace
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 
-from .orders import GROUP, NEXT_RELEASE, OTHER_GROUP, PULL_SECRET, RELEASE, Doorman, Orders
+from .orders import GROUP, NEXT_RELEASE, OTHER_GROUP, PULL_SECRET, RELEASE, Doorman, Orders, Request
 from .samples import FAULT
 
 HELD = '[{"op": "add", "path": "/metadata/finalizers/-", "value": "example.com/other"}]'
@@ -105,6 +105,21 @@ def test_an_order_is_ready_with_its_nodes_and_degraded_without_them(orders: Orde
     orders.hub.kubectl(*annotate, f"{FAULT}-")
     orders.until_phase("Ready")
     assert orders.condition("NodesReady")["status"] == "True"
+
+
+def test_an_order_that_goes_while_all_are_looked_at_is_no_failure(orders: Orders) -> None:
+    orders.place("going")
+    orders.place("staying")
+
+    def take_away(request: Request) -> None:
+        if request.is_write and "/going/" in request.path:
+            orders.hub.kubectl("delete", orders.kind, "going", "-n", orders.namespace)
+
+    with Doorman(orders.hub.kubeconfig, orders.folder).open() as door:
+        door.before = take_away
+        chosen = [f"{orders.namespace}/{name}" for name in ("going", "staying")]
+        orders.play("sync_status", None, kubeconfig=door.kubeconfig, cluster_orders=chosen).well()
+    assert orders.get("going") is None and orders.status("staying")["phase"] == "Progressing"
 
 
 def test_an_order_is_not_ready_before_its_nodes_are(orders: Orders) -> None:

@@ -83,6 +83,39 @@ def test_the_lock_of_a_killed_run_is_free_within_its_duration_and_not_earlier(or
     assert orders.lease()["leaseTransitions"] == 2
 
 
+def test_a_run_that_was_killed_is_told_of_on_its_order_until_the_next_one_has_ended(orders: Orders) -> None:
+    """By the sync of all orders, which asks for all locks at once; while a lock is live its order is left alone."""
+    gate, here, _go_on = orders.gate()
+    orders.place(nodes={"fc430": 1})
+    orders.place("other", nodes={"fc430": 1})
+    run = orders.start("create_cluster", cluster_hooks={"pre_install": [gate]}, awx_job_id=4711)
+    until(here.exists, "the run holds the lock", 30)
+    orders.play("sync_status", None).well()
+    assert orders.status()["phase"] == "Progressing" and "failure" not in orders.status()
+    run.signal(signal.SIGKILL)
+    run.process.wait()
+    untouched = orders.get()
+    orders.play("sync_status", None).well()
+    assert orders.get() == untouched  # its lock has not run out
+
+    orders.patch_lease({"renewTime": "2020-01-01T00:00:00.000000Z"})  # as if its time had passed
+    with Doorman(orders.hub.kubeconfig, orders.folder).open() as door:
+        assert orders.play("sync_status", None, "--check", kubeconfig=door.kubeconfig).well().changed == 1
+        assert orders.play("sync_status", None, kubeconfig=door.kubeconfig).well().changed == 1
+    assert sum("leases" in request.path for request in door.requests) == 2
+    status = orders.status()
+    failure = status["failure"]
+    assert (status["phase"], failure["reason"], failure["retryable"]) == ("Failed", "RunLost", True)
+    assert orders.lease()["holderIdentity"] in failure["message"] and "4711" in failure["message"]
+    assert "failure" not in orders.status("other")
+    recorded = orders.get()
+    assert orders.play("sync_status").well().changed == 0
+    assert orders.get() == recorded
+
+    orders.create()
+    assert "failure" not in orders.status()
+
+
 def test_a_run_that_wakes_up_late_is_refused_and_changes_nothing(orders: Orders) -> None:
     gate, here, go_on = orders.gate()
     orders.place(nodes={"fc430": 1})

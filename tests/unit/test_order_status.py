@@ -15,7 +15,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.status
     node_pool_status,
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils import order_status
-from ansible_collections.openfleet.clusters.plugins.module_utils.order_status import Job, Outcome
+from ansible_collections.openfleet.clusters.plugins.module_utils.order_status import Job, LostRun, Outcome
 from ansible_collections.openfleet.clusters.plugins.module_utils.order_world import World
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import ClusterOrder, Failure, NodeRequest, config_version
 from ansible_collections.openfleet.clusters.tests.unit.order_samples import (
@@ -79,15 +79,17 @@ def closed(schema: Object) -> Object:
     return made
 
 
-def derive(of: ClusterOrder, seen: World = WELL, minutes: float = 0, outcome: Outcome | None = None) -> Object:
+def derive(
+    of: ClusterOrder, seen: World = WELL, minutes: float = 0, outcome: Outcome | None = None, lost_run: LostRun | None = None
+) -> Object:
     """The derived status, which must fit the schema, leave what it was given alone, and stay as it is at a second look."""
     before = copy.deepcopy((of, seen))
-    status = order_status.derive_status(of, seen, at(minutes), outcome)
+    status = order_status.derive_status(of, seen, at(minutes), outcome, lost_run)
     assert (of, seen) == before
     status_schema().validate(status)
     kinds = [item["type"] for item in status["conditions"]]
     assert len(kinds) == len(set(kinds))
-    assert order_status.derive_status(stored(of, status), seen, at(minutes + 60)) == status
+    assert order_status.derive_status(stored(of, status), seen, at(minutes + 60), lost_run=lost_run) == status
     return status
 
 
@@ -671,3 +673,53 @@ def test_from_order_to_ready_with_the_states_of_the_sandbox() -> None:
         nodes.append(message_of(item.status, "NodesReady"))
     assert phases == ["Progressing", "Progressing", "Progressing", "Ready", "Ready", "Degraded", "Ready"]
     assert nodes == [f"{count} of 3 ready" for count in (0, 0, 1, 3, 3, 2, 3)]
+
+
+# Runs that were killed
+
+KILLED = LostRun("demo-local-4711-5d1c0f2e", at(1), began=at(0))
+
+
+def test_a_killed_run_is_a_failure_that_names_it_and_is_tried_again() -> None:
+    status = derive(progressing_order(), NOTHING, minutes=2, lost_run=KILLED)
+    assert status["phase"] == "Failed"
+    failure = status["failure"]
+    assert (failure["reason"], failure["retryable"], failure["attempts"]) == ("RunLost", True, 1)
+    assert "demo-local-4711-5d1c0f2e" in failure["message"] and text(at(1)) in failure["message"]
+    assert state_of(status, "TemplateApplied") == ("False", "RunLost")
+
+
+def test_the_wait_after_a_killed_run_counts_from_its_end_and_not_from_when_it_was_seen() -> None:
+    for minutes in (2, 600):
+        assert derive(progressing_order(), NOTHING, minutes, lost_run=KILLED)["failure"]["nextAttempt"] == text(at(1.5))
+
+
+def test_a_killed_run_counts_once_and_the_next_one_that_is_killed_counts_again() -> None:
+    broken = looked_at(order(), NOTHING, outcome=failed(order(), UNREACHABLE))
+    once = stored(broken, derive(broken, NOTHING, 2, lost_run=KILLED))
+    assert once.failure and once.failure.attempts == 2
+    twice = derive(once, NOTHING, 9, lost_run=LostRun("demo-local-4712-aaaaaaaa", at(8), at(7)))
+    assert twice["failure"]["attempts"] == 3
+
+
+def test_the_next_run_that_comes_to_its_end_clears_a_killed_one() -> None:
+    killed = stored(progressing_order(), derive(progressing_order(), NOTHING, 2, lost_run=KILLED))
+    assert derive(killed, NOTHING)["failure"] == killed.status["failure"]  # the next run has the lock, and is not through yet
+    status = derive(killed, WELL, 3, provisioned(killed))
+    assert status["phase"] == "Ready" and "failure" not in status
+
+
+def test_a_killed_deletion_says_so_and_stays_a_deletion() -> None:
+    status = derive(deleted(ready_order()), WELL, 2, lost_run=KILLED)
+    assert status["phase"] == "Deleting"
+    assert state_of(status, "Deleting") == ("True", "RunLost")
+
+
+def test_a_killed_run_leaves_a_cluster_that_is_as_ordered_ready() -> None:
+    status = derive(ready_order(), WELL, 2, lost_run=KILLED)
+    assert status["phase"] == "Ready" and status["failure"]["reason"] == "RunLost"
+
+
+def test_a_killed_run_of_an_earlier_order_of_that_name_is_not_told_of_this_one() -> None:
+    assert "failure" not in derive(order(creationTimestamp=text(at(0.5))), NOTHING, 2, lost_run=KILLED)
+    assert "failure" in derive(order(creationTimestamp=text(at(0))), NOTHING, 2, lost_run=KILLED)
