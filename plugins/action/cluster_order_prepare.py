@@ -53,9 +53,10 @@ class ActionModule(ControllerAction):
                 left.append(LeftAlone(order.namespace, order.name, type(result).__name__, str(result), failed=True))
             else:
                 left.append(result)
-        if taken and not self.check_mode:
+        locks = [order.lock for order in taken if order.lock.has_lease]
+        if locks and not self.check_mode:
             # The parent of this worker is the run itself.
-            start(connection(parameters), [order.lock for order in taken], os.getppid())
+            start(connection(parameters), locks, os.getppid())
         changed = any(change.changed for order in taken for change in order.changes)
         return {
             "changed": changed,

@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 
 from .fenced import Change, FencedWriter
 from .kube import Kube, Object, retry_conflicts
-from .kube_errors import Conflict, Invalid, KubeError
-from .lease import DURATION, Lock, LockHeld, LockLost, LockState, acquire, read, release, verify
+from .kube_errors import Conflict, Invalid, KubeError, NamespaceTerminating
+from .lease import DURATION, Lock, LockHeld, LockLost, LockState, acquire, last_lock, predict, read, release, verify
 from .order_foreign import for_foreign_crd, is_reduced
 from .order_status import Action, Job, LostRun, Outcome, derive_status
 from .order_world import World, kept_spec, provider_type, unknown_spec
@@ -156,9 +156,11 @@ class Fulfillment:
         if order.is_deleting and step != "delete":
             return LeftAlone(namespace, name, "Deleting", f"ClusterOrder {namespace}/{name} is being deleted.")
         try:
-            lock = self._lock(seen, holder, wait_timeout)
+            lock = self._lock(seen, step, holder, wait_timeout)
         except LockHeld as held:
             return LeftAlone(namespace, name, "AlreadyRunning", str(held))
+        except NamespaceTerminating as error:
+            return LeftAlone(namespace, name, "Deleting", f"ClusterOrder {namespace}/{name} is not taken up. {error}")
         try:
             if seen.holder or lock.token != seen.token + 1:
                 # Another run had it until now, and has changed the order or even finished with it.
@@ -186,12 +188,19 @@ class Fulfillment:
         """The run, with the time at which it took up the order: by then the server's is known without asking for it."""
         return replace(self._job, started_at=self._kube.server_time()) if self._job else None
 
-    def _lock(self, seen: LockState, holder: str, wait_timeout: float) -> Lock:
-        if not self._check_mode:
-            return acquire(self._kube, seen.namespace, seen.order, holder, wait_timeout=wait_timeout, seen=seen)
-        if not seen.is_free(self._kube.server_time()):
-            raise LockHeld(seen)
-        return Lock(seen.namespace, seen.order, holder, seen.token + 1, DURATION, "", "")
+    def _lock(self, seen: LockState, step: Action, holder: str, wait_timeout: float) -> Lock:
+        namespace, name = seen.namespace, seen.order
+        if self._check_mode and step == "delete" and not seen.version:
+            # Either its Lease went with its namespace, or no run has ever taken it up and no token is in its way.
+            return last_lock(namespace, name, holder)
+        if self._check_mode:
+            return predict(seen, holder, DURATION, self._kube.server_time(), wait_timeout)
+        try:
+            return acquire(self._kube, namespace, name, holder, wait_timeout=wait_timeout, seen=seen)
+        except NamespaceTerminating:
+            if step != "delete":
+                raise
+            return last_lock(namespace, name, holder)
 
     def _find_again(self, order: ClusterOrder, step: Action) -> ClusterOrder:
         found = self.find(order.namespace, order.name)

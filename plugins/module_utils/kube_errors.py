@@ -33,6 +33,10 @@ class Forbidden(KubeError):
     """403: the server knows who asks and does not allow it."""
 
 
+class NamespaceTerminating(Forbidden):
+    """403: the namespace is being deleted, for good, and nothing new can be made in it."""
+
+
 class NotFound(KubeError):
     """404: the object, or its kind, is not there."""
 
@@ -89,6 +93,8 @@ def error_from(status: int, body: Any, what: str) -> KubeError:
     if status == 409 and (owners := _owners(causes)):
         described = "; ".join(f"{manager} owns {', '.join(fields)}" for manager, fields in owners.items())
         return ApplyConflict(f"{what}: {described}. Take the fields out of one of the two, or let the other manager give them up.", owners)
+    if status == 403 and any(cause.get("reason") == "NamespaceTerminating" for cause in causes):
+        return NamespaceTerminating(f"{what}: the namespace is being deleted, and nothing new can be made in it.")
     if status in (400, 422):
         return Invalid(f"{what}: {message}", [str(cause["field"]) for cause in causes if cause.get("field")])
     if message.startswith("failed to create typed patch object"):

@@ -27,6 +27,8 @@ DURATION = 60
 POLL_SECONDS = 1.0
 SECOND = datetime.timedelta(seconds=1)
 LEASE_NAME = re.compile("cluster-(.+)-lock")
+# Of a lock without a Lease, see `last_lock`: higher than any that a Lease gives, whose count ends before it.
+LAST_TOKEN = 2**31
 
 
 class LockHeld(KubeError):
@@ -80,6 +82,10 @@ class Lock:
     duration: int
     acquired: str
     version: str
+
+    @property
+    def has_lease(self) -> bool:
+        return self.token < LAST_TOKEN
 
     def as_dict(self) -> dict[str, Any]:
         """For a playbook's variables, and back by `Lock(**variables)`."""
@@ -178,6 +184,18 @@ def acquire_all(
     return held
 
 
+def last_lock(namespace: str, order: str, holder: str) -> Lock:
+    """What a run goes by that deletes an order in a namespace that is itself being deleted: no Lease can be made there any more.
+
+    Why that is safe, though two such runs may work side by side: deleting twice is deleting once. Whoever took the lock before, to make
+    or change the cluster, cannot renew it once its Lease is gone, and `verify` refuses each task of it from then on. What it has already
+    sent may still arrive: then the cluster is seen to be there, the order keeps its finalizers, and the next run deletes that too. Nobody
+    can come after: a namespace that is being deleted never comes back. One that is made anew under that name has other orders in it, and
+    a Lease as soon as a run takes one of them up: that ends this lock.
+    """
+    return Lock(namespace, order, holder, LAST_TOKEN, DURATION, "", "")
+
+
 def predict(state: LockState, holder: str, duration: int, now: datetime.datetime | None, wait_timeout: float = 0) -> Lock:
     """The lock that `acquire` would give, LockHeld where it would give none. What it would have to wait for is taken to end in time."""
     if state.holder == holder:
@@ -200,6 +218,8 @@ def release_held(kube: Kube, namespace: str, order: str, holder: str) -> bool:
 
 def release(kube: Kube, lock: Lock) -> bool:
     """Give the lock back. False, and nothing changed, if it is not ours: then somebody else works under it."""
+    if not lock.has_lease:
+        return False
     try:
         _write_as_holder(kube, lock, "")
     except LockLost:
@@ -210,7 +230,7 @@ def release(kube: Kube, lock: Lock) -> bool:
 def verify(kube: Kube, lock: Lock) -> LockState:
     """Raise LockLost unless the lock is still ours. Ask right before a write."""
     state = read(kube, lock.namespace, lock.order)
-    if (state.holder, state.token) != (lock.holder, lock.token):
+    if (state.holder, state.token) != ((lock.holder, lock.token) if lock.has_lease else ("", 0)):
         raise LockLost(
             f"The lock of {lock.namespace}/{lock.order} is no longer ours: it has token {state.token}, holder {state.holder or 'nobody'}. "
             "Nothing was written; the run that holds it goes on."

@@ -234,6 +234,33 @@ def test_a_half_made_cluster_is_deleted(orders: Orders) -> None:
     assert orders.is_gone()
 
 
+def test_orders_whose_namespace_is_deleted_whole_are_taken_down_with_it(orders: Orders) -> None:
+    """No lock can be taken there any more. A deletion needs none, and whoever still makes a cluster there is refused."""
+    names = ("demo", "other")
+    for name in names:
+        orders.place(name, nodes={"fc430": 1})
+        orders.create(name)
+    gate, here, go_on = orders.gate()
+    orders.place(nodes={"fc430": 2})
+    maker = orders.start("create_cluster", cluster_hooks={"pre_install": [gate]})
+    until(here.exists, "a run that changes the cluster is on its way", 30)
+    orders.hub.kubectl("delete", "namespace", orders.namespace, "--wait=false")
+    until(lambda: not orders.hub.get("leases", "-n", orders.namespace)["items"], "the Leases went with their namespace")
+
+    before = orders.versions()
+    assert orders.play("delete_cluster", None, "--check").well().changed > 0
+    left = orders.play("create_cluster").well()
+    assert "is being deleted" in left.output and "grant the verb" not in left.output
+    go_on.touch()
+    late = maker.end()
+    assert late.code != 0 and "Nothing was written" in late.output
+    assert orders.versions() == before and orders.pools() == {"fc430": 1}
+
+    orders.play("delete_cluster", "demo").well()  # one by name, the other among all that need it
+    until(lambda: orders.play("delete_cluster", None).well() and all(map(orders.is_gone, names)), "both orders are gone")
+    until(lambda: orders.hub.get("namespace", orders.namespace) is None, "the namespace is gone")
+
+
 def test_the_account_of_an_order_may_work_in_its_namespace_only(orders: Orders) -> None:
     orders.place(nodes={"fc430": 1})
     orders.create()

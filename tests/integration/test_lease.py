@@ -22,7 +22,7 @@ import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.plugins.module_utils import lease, lease_renewer
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube, Object
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import Conflict, NotFound
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import Conflict, Invalid, NamespaceTerminating, NotFound
 from ansible_collections.openfleet.clusters.plugins.module_utils.lease import Lock, LockHeld, LockLost
 
 ORDER = "demo"
@@ -479,6 +479,144 @@ def test_a_conflict_while_taking_it_is_looked_at_again(kube: Kube, namespace: st
 
 
 # As others see it
+
+
+# Several at once
+
+
+def test_locks_of_several_orders_are_taken_in_one_order_by_everybody_each_once(kube: Kube, namespace: str) -> None:
+    orders = [(namespace, "c"), (namespace, "a"), (namespace, "b"), (namespace, "a")]
+    locks = lease.acquire_all(kube, orders, "me")
+    assert [lock.order for lock in locks] == ["a", "b", "c"]
+    assert {lock.order: lock.holder for lock in lease.read_all(kube, namespace)} == dict.fromkeys("abc", "me")
+    assert [lock.token for lock in lease.acquire_all(kube, orders, "me")] == [1, 1, 1]
+
+
+def test_of_several_locks_all_are_taken_or_none_but_what_one_had_before_is_kept(kube: Kube, namespace: str) -> None:
+    lease.acquire(kube, namespace, "a", "me")
+    lease.acquire(kube, namespace, "c", "another")
+    with pytest.raises(LockHeld, match="is held by another"):
+        lease.acquire_all(kube, [(namespace, name) for name in "abc"], "me")
+    assert {state.order: state.holder for state in lease.read_all(kube, namespace)} == {"a": "me", "b": "", "c": "another"}
+
+
+def test_those_taken_already_are_renewed_while_another_is_waited_for(kube: Kube, namespace: str) -> None:
+    lease.acquire(kube, namespace, "b", "another", duration=60)
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(lease.acquire_all, kube, [(namespace, "a"), (namespace, "b")], "me", SHORT, 30)
+        until(lambda: lease.read(kube, namespace, "a").holder == "me", "the first of them is taken")
+        first = lease.read(kube, namespace, "a").renewed
+        until(lambda: lease.read(kube, namespace, "a").renewed != first, "it is renewed")
+        assert lease.release_held(kube, namespace, "b", "another")
+        assert [lock.holder for lock in waiting.result()] == ["me", "me"]
+
+
+def test_all_locks_of_a_namespace_or_of_the_hub_are_read_in_one_request(hub: Access, kube: Kube, namespace: str) -> None:
+    for name in ("a", "b-lock"):
+        lease.acquire(kube, namespace, name, f"holder of {name}")
+    hub.kubectl("create", "-n", namespace, "-f", "-", stdin=json.dumps(SOMEBODY_ELSES))
+    before = kube.requests
+    found = lease.read_all(kube, namespace)
+    assert kube.requests == before + 1
+    assert sorted((state.namespace, state.order, state.holder) for state in found) == [
+        (namespace, "a", "holder of a"),
+        (namespace, "b-lock", "holder of b-lock"),
+    ]
+    assert {(state.namespace, state.order) for state in lease.read_all(kube)} >= {(namespace, "a"), (namespace, "b-lock")}
+
+
+SOMEBODY_ELSES = {"apiVersion": lease.API_VERSION, "kind": "Lease", "metadata": {"name": "leader"}, "spec": {"holderIdentity": "x"}}
+
+
+def test_a_lock_is_given_back_by_its_holders_name_and_by_no_other(kube: Kube, namespace: str, the_lease: Callable[[], Object]) -> None:
+    assert not lease.release_held(kube, namespace, ORDER, "me")
+    assert kube.find(lease.API_VERSION, "Lease", NAME, namespace) is None
+    lease.acquire(kube, namespace, ORDER, "me")
+    before = the_lease()
+    assert not lease.release_held(kube, namespace, ORDER, "another")
+    assert not lease.release_held(kube, namespace, ORDER, "")
+    assert the_lease() == before
+    assert lease.release_held(kube, namespace, ORDER, "me")
+    assert not lease.release_held(kube, namespace, ORDER, "me")
+    assert lease.read(kube, namespace, ORDER).token == 1
+
+
+@pytest.mark.parametrize("wait_timeout", [0, 1])
+@pytest.mark.parametrize("earlier", ["", "another", "another, overdue", "me"])
+def test_what_is_predicted_is_what_taking_it_gives(kube: Kube, namespace: str, earlier: str, wait_timeout: int) -> None:
+    holder = earlier.partition(",")[0]
+    if holder:
+        lease.acquire(kube, namespace, ORDER, holder)
+    if "overdue" in earlier:
+        age(kube, kube.get(lease.API_VERSION, "Lease", NAME, namespace), 100)
+    before = lease.read(kube, namespace, ORDER)
+    try:
+        predicted = lease.predict(before, "me", lease.DURATION, kube.server_time(), wait_timeout)
+    except LockHeld as held:
+        assert (held.state, earlier, wait_timeout) == (before, "another", 0)
+    else:
+        assert lease.read(kube, namespace, ORDER) == before
+        if earlier == "another":  # whom it would wait for is taken to end in time
+            lease.release_held(kube, namespace, ORDER, "another")
+        taken = lease.acquire(kube, namespace, ORDER, "me")
+        assert (predicted.holder, predicted.token, predicted.duration) == (taken.holder, taken.token, taken.duration)
+
+
+def test_a_run_is_called_the_same_in_all_its_tasks_and_different_from_every_other() -> None:
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        names = [lease_renewer.run_identity(os.getpid()), lease_renewer.run_identity(other.pid)]
+        assert lease_renewer.run_identity(os.getpid()) == names[0]
+        names.append(lease_renewer.run_identity(os.getpid(), "orders/demo"))
+        assert len(set(names)) == 3
+        assert names[0].startswith(f"local-{os.getpid()}-") and names[1].startswith(f"local-{other.pid}-")
+    finally:
+        other.kill()
+        other.wait()
+
+
+def test_a_later_process_with_the_same_id_is_another_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Path.read_text
+    started = {"at": 100}
+
+    def read_text(path: Path, **options: Any) -> str:
+        if path.name == "stat":
+            return f"4711 (a (very) odd name) S {' '.join(['0'] * 18)} {started['at']} 0 0"
+        return real(path, **options)
+
+    monkeypatch.setattr(Path, "read_text", read_text)
+    first = lease_renewer.run_identity(4711)
+    assert lease_renewer.run_identity(4711) == first
+    started["at"] = 101
+    assert lease_renewer.run_identity(4711) != first
+
+
+# In a namespace that is being deleted
+
+
+def test_in_a_namespace_that_goes_no_lock_is_taken_and_that_is_not_called_a_missing_right(hub: Access, kube: Kube, namespace: str) -> None:
+    held = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "held", "namespace": namespace, "finalizers": ["example.com/x"]}}
+    hub.apply(held)
+    hub.kubectl("delete", "namespace", namespace, "--wait=false")
+    try:
+        with pytest.raises(NamespaceTerminating) as caught:
+            lease.acquire(kube, namespace, ORDER, "me")
+        assert "is being deleted" in str(caught.value) and "grant" not in str(caught.value)
+    finally:
+        kube.patch(held, {"metadata": {"finalizers": None}}, checked=False)
+
+
+def test_the_last_lock_beats_every_token_and_ends_when_somebody_takes_a_lease(kube: Kube, namespace: str) -> None:
+    last = lease.last_lock(namespace, ORDER, "the last")
+    lease.verify(kube, last)
+    assert not lease.release(kube, last)
+    lease.acquire(kube, namespace, ORDER, "of an order in the namespace that was made anew")
+    with pytest.raises(LockLost):
+        lease.verify(kube, last)
+    assert not lease.release(kube, last)
+    kube.patch(kube.get(lease.API_VERSION, "Lease", NAME, namespace), {"spec": {"leaseTransitions": last.token - 1}})
+    with pytest.raises(Invalid):
+        kube.patch(kube.get(lease.API_VERSION, "Lease", NAME, namespace), {"spec": {"leaseTransitions": last.token}})
 
 
 def test_kubectl_reads_the_lease(hub: Access, kube: Kube, namespace: str) -> None:
