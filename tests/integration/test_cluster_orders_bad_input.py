@@ -302,6 +302,48 @@ def test_no_secret_is_printed_cached_or_left_behind(orders: Orders) -> None:
             assert not [text for text in texts if form in text], form
 
 
+NO_LOG = {
+    "task": """
+- name: Log in
+  ansible.builtin.fail:
+    msg: The password pass4711word is wrong.
+  no_log: true
+""",
+    "by a variable, in a loop": """
+- name: Log in
+  ansible.builtin.fail:
+    msg: The password {{ item }} is wrong.
+  loop: [pass4711word]
+  no_log: "{{ cluster_order.metadata.name == 'demo' }}"
+""",
+    "block": """
+- name: Log in
+  no_log: true
+  block:
+    - name: Ask
+      ansible.builtin.command: "false pass4711word"
+      changed_when: false
+""",
+}
+
+
+@pytest.mark.parametrize("tasks", NO_LOG.values(), ids=NO_LOG)
+def test_what_a_task_with_no_log_says_when_it_fails_is_not_repeated(orders: Orders, tasks: str) -> None:
+    orders.place(template=orders.template("login", install=tasks), nodes={"fc430": 1})
+    before = set(orders.folder.rglob("*"))
+    run = orders.play("create_cluster", "demo", "-vvvv")
+    assert run.code != 0
+    failure = orders.status()["failure"]
+    assert failure["task"] in ("Log in", "Ask") and "no_log" in failure["message"]
+    assert failure["message"] in run.output
+    # Of a task that fails Ansible itself shows the message, whatever its no_log is; nobody else does.
+    said = [line for line in run.output.splitlines() if "pass4711word" in line]
+    assert not [line for line in said if not line.startswith("[ERROR]: Task failed: Action failed: ")]
+    artifacts = [path.read_text(errors="replace") for path in set(orders.folder.rglob("*")) - before if path.is_file()]
+    for told in (json.dumps(orders.get()), *artifacts):
+        assert "pass4711word" not in told
+
+
 def forms(word: str) -> list[str]:
     """The word, and what of it is the same in base64 wherever it begins."""
     encoded = [base64.b64encode(b"x" * shift + word.encode()).decode()[4:-4] for shift in range(3)]

@@ -478,9 +478,6 @@ def test_a_conflict_while_taking_it_is_looked_at_again(kube: Kube, namespace: st
     assert slow.passed == 1
 
 
-# As others see it
-
-
 # Several at once
 
 
@@ -617,6 +614,9 @@ def test_the_last_lock_beats_every_token_and_ends_when_somebody_takes_a_lease(ku
     kube.patch(kube.get(lease.API_VERSION, "Lease", NAME, namespace), {"spec": {"leaseTransitions": last.token - 1}})
     with pytest.raises(Invalid):
         kube.patch(kube.get(lease.API_VERSION, "Lease", NAME, namespace), {"spec": {"leaseTransitions": last.token}})
+
+
+# As others see it
 
 
 def test_kubectl_reads_the_lease(hub: Access, kube: Kube, namespace: str) -> None:
