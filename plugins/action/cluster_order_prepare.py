@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from ansible.utils.collection_loader import AnsibleCollectionConfig
 from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec, connection
-from ansible_collections.openfleet.clusters.plugins.module_utils.fulfillment import Fulfillment, LeftAlone, TakenUp
+from ansible_collections.openfleet.clusters.plugins.module_utils.fulfillment import ENTRIES, Fulfillment, LeftAlone, TakenUp
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
 from ansible_collections.openfleet.clusters.plugins.module_utils.lease_renewer import start
@@ -38,7 +38,8 @@ class ActionModule(ControllerAction):
         job = parameters["job_id"] or f"local-{os.getppid()}"
         templates = find_templates(AnsibleCollectionConfig.collection_paths)
         roles = RoleCheck(self._loader)
-        run = Fulfillment(kube, names, templates, Job(job, parameters["job_url"] or ""), self.check_mode, roles.problem)
+        hooks = _hooks(parameters["hooks"], ENTRIES[step])
+        run = Fulfillment(kube, names, templates, Job(job, parameters["job_url"] or ""), self.check_mode, roles.problem, hooks)
         identity = f"{job}-{secrets.token_hex(4)}"
 
         def take_up(order: OrderName) -> TakenUp | LeftAlone:
@@ -65,6 +66,12 @@ class ActionModule(ControllerAction):
             # The parameters of a template hold secrets.
             "_ansible_no_log": bool(taken),
         }
+
+
+def _hooks(hooks: dict[str, Any], entry: str) -> list[str]:
+    """The roles around this entry point of a template."""
+    given = [hooks.get(f"{when}_{entry}") or [] for when in ("pre", "post")]
+    return [str(role) for roles in given for role in (roles if isinstance(roles, list) else [roles])]
 
 
 def _variables(taken: TakenUp) -> dict[str, Any]:

@@ -8,7 +8,7 @@ Both read the world and do what is missing, so that a run that was killed anywhe
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -38,7 +38,7 @@ from .snapshot import place_of
 from .templates import DELETE, INSTALL, POST_INSTALL, BrokenTemplate, Checked, Template, TemplateError, check, resolve
 
 ENTRIES: dict[Action, str] = {"provision": INSTALL, "post_install": POST_INSTALL, "delete": DELETE}
-
+HOOK_ENTRY = "main"
 
 POLL_SECONDS = 1.0
 
@@ -53,6 +53,12 @@ class NamespaceTaken(KubeError):
 
 class NamespaceGoing(KubeError):
     """The working namespace is being deleted, and has to be gone before it can be made again."""
+
+    retryable = True
+
+
+class BrokenHook(KubeError):
+    """A role that the site runs around every template cannot be read. It is mended by the site, and not in the order."""
 
     retryable = True
 
@@ -98,15 +104,20 @@ class Fulfillment:
         templates: Mapping[str, Template],
         job: Job | None = None,
         check_mode: bool = False,
-        role_problem: Callable[[str, str], str | None] | None = None,
+        role_problem: Callable[[str, str], str | None] = lambda _role, _entry: None,
+        hooks: Sequence[str] = (),
     ) -> None:
-        """`role_problem` says what is wrong with the tasks of a role's entry point, as far as whoever runs them can tell before."""
+        """`role_problem` says what is wrong with the tasks of a role's entry point, as far as whoever runs them can tell before.
+
+        `hooks` are the roles that run around the template.
+        """
         self._kube = kube
         self._names = names
         self._templates = templates
         self._job = job
         self._check_mode = check_mode
         self._role_problem = role_problem
+        self._hooks = hooks
 
     def find(self, namespace: str, name: str) -> ClusterOrder | None:
         item = self._kube.find(self._names.api_version, "ClusterOrder", name, namespace)
@@ -210,6 +221,9 @@ class Fulfillment:
 
     def _prepare(self, order: ClusterOrder, step: Action, lock: Lock) -> TakenUp:
         checked, has_post_install = self._check(order, step)
+        for hook in self._hooks:
+            if problem := self._role_problem(hook, HOOK_ENTRY):
+                raise BrokenHook(f"The hook {hook} cannot be used: {problem}.")
         provider = provider_type(order) or self._provider_of_template(order.template_id)
         if step == "delete":
             return TakenUp(self._mark_deleted(order), lock, order.template_id, provider, checked, has_post_install)
@@ -238,7 +252,7 @@ class Fulfillment:
         try:
             template = resolve(order.template_id, self._templates)
             checked = check(template, order.template_parameters, order.node_requests, ENTRIES[step])
-            if self._role_problem and checked.role and (problem := self._role_problem(checked.role, ENTRIES[step])):
+            if checked.role and (problem := self._role_problem(checked.role, ENTRIES[step])):
                 raise BrokenTemplate(template.id, problem)
             return checked, template.entry_point(POST_INSTALL) is not None
         except TemplateError:

@@ -44,6 +44,12 @@ options:
     description: For how many seconds to wait for the lock of an order that another run works on. With V(0) such an order is left alone.
     type: int
     default: 0
+  hooks:
+    description:
+      - The roles that the run puts around the templates, in lists by C(pre_install), C(post_install), C(pre_delete) and so on.
+      - They are not run here, but read, as the templates are. While Ansible cannot read one of them, no order is taken up.
+    type: dict
+    default: {}
   job_id:
     description: What the run is called in the status of the orders. Default is the process id of the run.
     type: str
@@ -183,6 +189,7 @@ SPEC: Spec = {
     "orders": {"type": "list", "elements": "raw", "default": []},
     "event": {"type": "raw"},
     "wait_timeout": {"type": "int", "default": 0},
+    "hooks": {"type": "dict", "default": {}},
     "job_id": {"type": "str"},
     "job_url": {"type": "str"},
 }

@@ -160,6 +160,40 @@ def test_other_bugs_of_a_template_reach_the_order_too(orders: Orders, tasks: str
     assert "holderIdentity" not in orders.lease()
 
 
+UNREADABLE = "- name: Not even YAML: [\n"
+INCLUDES = {
+    "role": "- name: Include\n  ansible.builtin.include_role:\n    name: acme.site.unreadable\n",
+    "entry": "- name: Include\n  ansible.builtin.include_role:\n    name: acme.site.readable\n    tasks_from: worse\n",
+    "file": "- name: Include\n  ansible.builtin.include_tasks: more/first.yml\n",
+    "nowhere": "- name: Include\n  ansible.builtin.include_role:\n    name: acme.site.missing\n",
+    "nothing": "- name: Include\n  ansible.builtin.include_tasks: nothing.yml\n",
+}
+
+
+def test_what_a_template_includes_and_cannot_be_read_stops_no_other_order(orders: Orders) -> None:
+    orders.role("unreadable", {"tasks/main.yml": UNREADABLE})
+    orders.role("readable", {"tasks/main.yml": "[]\n", "tasks/worse.yml": UNREADABLE})
+    for name, tasks in INCLUDES.items():
+        template = orders.template(name, install=f"- name: Deep inside\n  block:\n    {tasks.replace(chr(10), chr(10) + '    ')}\n")
+        orders.place(name, template=template, nodes={"fc430": 1})
+    # Beside the file that includes it, and not where the first file is.
+    second = "- name: Further\n  ansible.builtin.include_tasks:\n    file: second.yml\n"
+    orders.role("file", {"tasks/more/first.yml": second, "tasks/more/second.yml": UNREADABLE})
+    orders.place("good", nodes={"fc430": 1})
+    chosen = [f"{orders.namespace}/{name}" for name in [*INCLUDES, "good"]]
+    run = orders.play("create_cluster", None, cluster_orders=chosen)
+    assert run.code != 0
+    reasons = {name: orders.status(name)["failure"]["reason"] for name in INCLUDES}
+    assert reasons == dict.fromkeys(("role", "entry", "file"), "BrokenTemplate") | dict.fromkeys(("nowhere", "nothing"), "TaskFailed")
+    for name in ("role", "entry", "file"):
+        assert orders.hub.get("namespace", orders.working(name)) is None, name
+    for name in ("nowhere", "nothing"):
+        assert orders.status(name)["failure"]["task"] and orders.status(name)["phase"] == "Failed"
+        assert "holderIdentity" not in orders.lease(name)
+    assert orders.names("good")
+    orders.until_phase("Ready", "good")
+
+
 def test_one_failing_template_stops_no_other_order(orders: Orders) -> None:
     """Nor does one that Ansible cannot even read."""
     orders.place("bad", template=orders.template("broken", install=BROKEN), nodes={"fc430": 1})
@@ -403,6 +437,22 @@ def test_a_failing_hook_ends_on_the_order(orders: Orders) -> None:
     assert orders.play("create_cluster", cluster_hooks={"pre_install": [name]}).code != 0
     assert orders.status()["failure"]["task"] == "Ask the inventory of the site"
     assert orders.hub.get("hostedcluster", "demo", "-n", orders.working()) is None
+
+
+@pytest.mark.parametrize(
+    "files", [{"tasks/main.yml": UNREADABLE}, {"tasks/main.yml": INCLUDES["role"]}, {}], ids=["itself", "within", "none"]
+)
+def test_a_hook_that_cannot_be_read_is_said_before_anything_is_made(orders: Orders, files: dict[str, str]) -> None:
+    orders.role("unreadable", {"tasks/main.yml": UNREADABLE})
+    orders.place(nodes={"fc430": 1})
+    name = orders.role("unsound", files)
+    assert orders.play("create_cluster", cluster_hooks={"post_install": [name]}).code != 0
+    failure = orders.status()["failure"]
+    assert (failure["reason"], failure["retryable"]) == ("BrokenHook", True) and name in failure["message"]
+    assert orders.hub.get("namespace", orders.working()) is None
+    assert "holderIdentity" not in orders.lease()
+    orders.role("unsound", {"tasks/main.yml": "[]\n"})
+    orders.create(cluster_hooks={"post_install": name, "pre_delete": ["acme.site.nowhere"]})
 
 
 def test_post_install_reaches_the_new_cluster(orders: Orders) -> None:
