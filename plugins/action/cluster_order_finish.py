@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from ansible.utils.collection_loader import AnsibleCollectionConfig
 from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.fulfillment import Fulfillment
+from ansible_collections.openfleet.clusters.plugins.module_utils.fulfillment import Ended, Fulfillment
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
 from ansible_collections.openfleet.clusters.plugins.module_utils.lease import Lock
@@ -26,27 +26,28 @@ class ActionModule(ControllerAction):
         names = Names(parameters["api_group"])
         run = Fulfillment(kube, names, find_templates(AnsibleCollectionConfig.collection_paths), check_mode=self.check_mode)
 
-        def report(variables: dict[str, Any]) -> dict[str, Any]:
+        ended = []
+        for variables in parameters["orders"]:
             order = ClusterOrder.from_object(variables["cluster_order"], names.group)
-            lock = Lock(**variables["cluster_lock"])
-            before = order.status
-            after = run.put_down(order, lock, _outcome(parameters, order, variables), parameters["wait_timeout"])
-            return {
-                "namespace": order.namespace,
-                "name": order.name,
-                "phase": after.phase if after else "Gone",
-                "changed": after is None or after.status != before,
-            }
-
-        results = kube.together(report, parameters["orders"])
+            ended.append(Ended(order, Lock(**variables["cluster_lock"]), _outcome(parameters, order, variables)))
+        results = run.put_down(ended, parameters["wait_timeout"])
         problems = [str(result) for result in results if isinstance(result, KubeError)]
         if problems:
             return {"failed": True, "msg": " ".join(problems)}
-        reports = [result for result in results if isinstance(result, dict)]
+        reports = [_report(before.order, after) for before, after in zip(ended, results, strict=True) if not isinstance(after, KubeError)]
         answer = {"changed": any(entry["changed"] for entry in reports), "orders": reports}
         if parameters["failure"]:
             return answer | {"failed": True, "msg": f"{parameters['failure']['task']}: {parameters['failure']['error']}"}
         return answer
+
+
+def _report(before: ClusterOrder, after: ClusterOrder | None) -> dict[str, Any]:
+    return {
+        "namespace": before.namespace,
+        "name": before.name,
+        "phase": after.phase if after else "Gone",
+        "changed": after is None or after.status != before.status,
+    }
 
 
 def _outcome(parameters: dict[str, Any], order: ClusterOrder, variables: dict[str, Any]) -> Outcome:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from .fenced import Change, FencedWriter
-from .kube import Kube, Object, retry_conflicts
+from .kube import CONNECTIONS, Kube, Object, retry_conflicts
 from .kube_errors import Conflict, Invalid, KubeError, NamespaceTerminating
 from .lease import DURATION, Lock, LockHeld, LockLost, LockState, acquire, last_lock, predict, read, release, verify
 from .order_foreign import for_foreign_crd, is_reduced
@@ -78,6 +78,15 @@ class TakenUp:
 
 
 @dataclass(frozen=True)
+class Ended:
+    """An order whose template has run, under its lock, and what came of it; no outcome where that is written already."""
+
+    order: ClusterOrder
+    lock: Lock
+    outcome: Outcome | None
+
+
+@dataclass(frozen=True)
 class LeftAlone:
     """An order that this run does not work on, and why. `failed` where a person has to do something about it."""
 
@@ -86,6 +95,11 @@ class LeftAlone:
     reason: str
     message: str
     failed: bool = False
+
+
+def _is_on_its_way(result: ClusterOrder | KubeError | None) -> bool:
+    """Whether there is still something to wait for."""
+    return isinstance(result, ClusterOrder) and result.phase not in (READY, FAILED)
 
 
 def lost_run(lock: LockState | None, now: datetime | None) -> LostRun | None:
@@ -190,9 +204,11 @@ class Fulfillment:
         failure = Failure(type(error).__name__, str(error), "prepare the order", retryable=isinstance(error, KubeError) and error.retryable)
         outcome = Outcome(step, config_version(order), accepted=False if refused else None, failure=failure, job=self._job_now())
         try:
-            self.put_down(order, lock, outcome)
+            self._put_down(Ended(order, lock, outcome))
         except LockLost as lost:
             return LeftAlone(order.namespace, order.name, "AlreadyRunning", str(lost))
+        finally:
+            self.give_back(lock)
         return LeftAlone(order.namespace, order.name, failure.reason, failure.message, failed=True)
 
     def _job_now(self) -> Job | None:
@@ -333,25 +349,33 @@ class Fulfillment:
 
     # After the template
 
-    def put_down(self, order: ClusterOrder, lock: Lock, outcome: Outcome | None, wait_timeout: float = 0) -> ClusterOrder | None:
-        """Write what came of it, go on with a deletion as far as it goes, and give the lock back. None once the order is gone.
+    def put_down(self, ended: Sequence[Ended], wait_timeout: float = 0) -> list[ClusterOrder | KubeError | None]:
+        """Write what came of the orders, go on with deletions as far as they go, and give the locks back. None for what is gone.
 
-        `wait_timeout` is for people at a terminal: so long it goes on looking until the order is Ready, Failed or gone.
+        `wait_timeout` is for people at a terminal: so long it goes on looking, at all of them in turn, until each is Ready, Failed or gone.
         """
         deadline = time.monotonic() + wait_timeout
-        written: ClusterOrder | None = order
-        try:
-            while written is not None:
-                written = self._write_status(written, outcome, lock=lock)
-                if written.is_deleting:
-                    written = self._clear_away(written, lock)
-                if written is None or self._check_mode or written.phase in (READY, FAILED) or time.monotonic() >= deadline:
-                    break
-                time.sleep(POLL_SECONDS)
-                written, outcome = self.find(order.namespace, order.name), None
-        finally:
-            self.give_back(lock)
-        return written
+        results: dict[int, ClusterOrder | KubeError | None] = {}
+        waiting = dict(enumerate(ended))
+        while waiting:
+            results |= zip(waiting, self._kube.together(self._put_down, waiting.values()), strict=True)
+            is_last = self._check_mode or time.monotonic() >= deadline
+            over = [number for number in waiting if is_last or not _is_on_its_way(results[number])]
+            self._kube.together(self.give_back, [waiting.pop(number).lock for number in over])
+            waiting = {number: replace(item, outcome=None) for number, item in waiting.items()}
+            if waiting:
+                # However many there are, the server is asked about as many a second.
+                time.sleep(POLL_SECONDS * max(1.0, len(waiting) / CONNECTIONS))
+        return [results[number] for number in range(len(ended))]
+
+    def _put_down(self, ended: Ended) -> ClusterOrder | None:
+        order: ClusterOrder | None = ended.order
+        if ended.outcome is None:
+            order = self.find(ended.order.namespace, ended.order.name)
+        if order is None or order.uid != ended.order.uid:
+            return None
+        order = self._write_status(order, ended.outcome, lock=ended.lock)
+        return self._clear_away(order, ended.lock) if order.is_deleting else order
 
     def sync(self, order: ClusterOrder, world: World, lock: LockState | None = None) -> ClusterOrder:
         """Bring the status up to date with what was seen, without taking the lock: it only says what is there.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import itertools
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import Acc
 from ansible_collections.openfleet.clusters.extensions.sandbox.crds import COLLECTION_CRDS, load_crd
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import UPSTREAM, fresh_namespace
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import CONNECTIONS
 
 from .orders import GROUP, NEXT_RELEASE, OTHER_GROUP, PULL_SECRET, RELEASE, Doorman, Orders, Request
 from .samples import FAULT
@@ -105,6 +107,23 @@ def test_an_order_is_ready_with_its_nodes_and_degraded_without_them(orders: Orde
     orders.hub.kubectl(*annotate, f"{FAULT}-")
     orders.until_phase("Ready")
     assert orders.condition("NodesReady")["status"] == "True"
+
+
+def test_however_many_orders_are_waited_for_none_waits_for_another(orders: Orders) -> None:
+    """As many that are not Ready before their post_install as the connection has places, and one behind them that soon is."""
+    unfinished = orders.template("unfinished", post_install="[]\n")
+    slow = [f"slow-{number}" for number in range(CONNECTIONS)]
+    for name in slow:
+        orders.place(name, template=unfinished, nodes={"fc430": 1})
+    orders.place("quick", nodes={"fc430": 1})
+    chosen = [f"{orders.namespace}/{name}" for name in [*slow, "quick"]]
+    run = orders.start("create_cluster", None, cluster_orders=chosen, cluster_wait_timeout=300)
+    try:
+        until(lambda: orders.status("quick").get("phase") == "Ready" and "holderIdentity" not in orders.lease("quick"), "it is done with")
+        assert all("holderIdentity" in orders.lease(name) for name in slow)
+    finally:
+        run.signal(signal.SIGKILL)
+        run.process.wait()
 
 
 def test_an_order_that_goes_while_all_are_looked_at_is_no_failure(orders: Orders) -> None:
