@@ -18,6 +18,7 @@ from .kube import FIELD_MANAGER, Kube, Object, in_order, retry_conflicts
 from .kube_errors import KubeError, NotFound
 from .lease import Lock, LockLost, verify
 
+Address = tuple[str, str, str, str]
 Guard = Callable[[Object, Object], None]
 
 
@@ -42,12 +43,18 @@ class FencedWriter:
     """Applies and deletes objects under a lock. `token_annotation` is where an object carries the token."""
 
     def __init__(self, kube: Kube, lock: Lock, token_annotation: str, check_mode: bool = False) -> None:
-        self._kube = kube
+        self._kube = self._hub = kube
         self._lock = lock
         self._annotation = token_annotation
         self._check_mode = check_mode
         self._verified = False
-        self._known: dict[tuple[str, str], Object] = {}
+        self._known: dict[Address, Object] = {}
+
+    def on(self, kube: Kube) -> FencedWriter:
+        """A writer for another cluster, under the same lock. The lock stays where it is."""
+        other = FencedWriter(kube, self._lock, self._annotation, self._check_mode)
+        other._hub = self._hub
+        return other
 
     def apply(self, items: Iterable[Object], guard: Guard | None = None, known: Sequence[Object] = ()) -> list[Change]:
         """Bring the objects to what they should be, those that others need first. The first error stops what depends on it.
@@ -102,18 +109,35 @@ class FencedWriter:
         before = self.current(wanted)
         if guard and before is not None:
             guard(wanted, before)
-        if before is not None and not differs(before, wanted):
+        if before is not None and not self._changes(before, wanted):
             return Change("unchanged", before, before)
         if self._check_mode:
             return Change("changed" if before else "created", before, self._predicted(wanted, before))
         self._verify()
-        body = copy.deepcopy(wanted)
-        body["metadata"].setdefault("annotations", {})[self._annotation] = str(self._lock.token)
+        body = self._with_token(wanted, str(self._lock.token))
         if before is not None:
             body["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"]
         # What belongs to an order is ours: a field that somebody else has set by hand goes back to what the order says.
         after = self._kube.apply(body, force=True)
         return Change("changed" if before else "created", before, after)
+
+    def _changes(self, before: Object, wanted: Object) -> bool:
+        """Whether applying `wanted` changes the object. On the hub we know its form; elsewhere it is whatever people have written.
+
+        There the server is asked about what seems to differ: it leaves out what is empty, and has its own way to write a quantity.
+        """
+        if not differs(before, wanted):
+            return False
+        if self._kube is self._hub:
+            return True
+        token = before["metadata"].get("annotations", {}).get(self._annotation)
+        would_be = self._kube.apply(self._with_token(wanted, token) if token else wanted, force=True, dry_run=True)
+        return _content(before) != _content(would_be)
+
+    def _with_token(self, wanted: Object, token: str) -> Object:
+        body = copy.deepcopy(wanted)
+        body["metadata"].setdefault("annotations", {})[self._annotation] = token
+        return body
 
     def _predicted(self, wanted: Object, before: Object | None) -> Object:
         try:
@@ -149,12 +173,18 @@ class FencedWriter:
 
     def _verify(self) -> None:
         if not self._verified:
-            verify(self._kube, self._lock)
+            verify(self._hub, self._lock)
             self._verified = True
 
 
-def _address(item: Object) -> tuple[str, str]:
-    return item["kind"], item["metadata"]["name"]
+def _address(item: Object) -> Address:
+    return item["apiVersion"], item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]
+
+
+def _content(item: Object) -> Object:
+    """The object without the server's bookkeeping of its versions."""
+    kept = {key: value for key, value in item["metadata"].items() if key not in ("managedFields", "resourceVersion", "generation")}
+    return item | {"metadata": kept}
 
 
 def differs(present: Object, wanted: Object) -> bool:
@@ -188,10 +218,10 @@ def _holds(present: Any, wanted: Any, merged: bool = False) -> bool:
 def _has_unwanted(fields: Mapping[str, Any], wanted: Any) -> bool:
     """Whether a field that we own, by the server's book, is not in `wanted`. Lists were compared in full already."""
     for key, inner in fields.items():
-        if not key.startswith("f:"):
-            continue
         name = key[2:]
-        if name == "annotations":
+        if not key.startswith("f:") or name.endswith("/lock-token"):
+            continue
+        if name == "annotations" and all(key == "." or key.endswith("/lock-token") for key in inner):
             # Our own token is there, and is not part of what is wanted.
             continue
         if not isinstance(wanted, Mapping) or name not in wanted:

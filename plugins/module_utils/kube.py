@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 import email.utils
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
-from .kube_config import Target, target
+from .kube_config import Target, self_contained, target
 from .kube_errors import BadCredentials, Conflict, Gone, Invalid, KubeError, NotFound, ServerError, Unreachable, error_from
 from .third_party import MISSING, urllib3
 
@@ -88,6 +89,11 @@ class Kube:
                 f"The Python library {MISSING} is missing where Ansible runs: install what requirements.txt of the collection names."
             )
         return cls(target(options), timeout)
+
+    @classmethod
+    def of(cls, kubeconfig: Mapping[str, Any], timeout: urllib3.Timeout | None = None) -> Kube:
+        """Connect as a kubeconfig says that somebody else has written; nothing of this machine gets into it."""
+        return cls(self_contained(kubeconfig), timeout)
 
     def _new_pool(self) -> urllib3.PoolManager:
         settings: dict[str, Any] = {"maxsize": CONNECTIONS, "block": True, "retries": False}
@@ -212,13 +218,28 @@ class Kube:
             response.close()
             response.release_conn()
 
+    def namespaced(self, api_version: str, kind: str) -> bool:
+        """Whether objects of that kind are in namespaces; NotFound where the server doesn't know it."""
+        return (KINDS.get(kind) or self._discover(api_version, kind))[1]
+
+    def version(self) -> str:
+        return str(self._json("GET", "/version", "get the server's version").get("gitVersion") or "")
+
+    def readyz(self) -> None:
+        """ServerError, with the checks that fail, unless the server is ready."""
+        try:
+            self._exchange("GET", self._url("/readyz", {"verbose": "true"}), "ask whether the server is ready")
+        except ServerError as error:
+            failed = re.findall(r"^\[-\](\S+) failed", str(error), re.MULTILINE)
+            raise ServerError(f"{self.target.server} is not ready: {', '.join(failed) or error}.") from error
+
     def server_time(self) -> datetime.datetime | None:
         """The server's own time, never ahead of it and up to a second behind; None where something on the way takes it out.
 
         It is that of its last answer, plus what our monotonic clock has counted since.
         """
         if self._heard is None:
-            self._json("GET", "/version", "get the server's version")
+            self.version()
         date, arrived = self._heard or (None, 0.0)
         return date + datetime.timedelta(seconds=time.monotonic() - arrived) if date else None
 

@@ -107,6 +107,7 @@ def error_from(status: int, body: Any, what: str) -> KubeError:
         404: (NotFound, message if answer else "the server does not know this kind; check its apiVersion, or install its CRD"),
         409: (Conflict, message),
         410: (Gone, message),
+        415: (KubeError, "the server does not know this kind of request; server-side apply needs Kubernetes 1.22 or newer"),
         429: (TooManyRequests, "the server asks for patience; try again later"),
     }
     kind, text = simple.get(status, (ServerError if status >= 500 else KubeError, message))

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import http.client
 import json
 import os
 import re
 import secrets
 import signal
-import ssl
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import working_namespace
 
@@ -300,93 +293,3 @@ class Orders:
 
 def _names(found: Object) -> list[str]:
     return [item["metadata"]["name"] for item in found["items"]]
-
-
-@dataclass(frozen=True)
-class Request:
-    method: str
-    path: str
-
-    @property
-    def is_write(self) -> bool:
-        return self.method != "GET"
-
-
-class Doorman:
-    """A door to the API server that writes down who passes, and may be told to do something before a request goes in."""
-
-    def __init__(self, kubeconfig: Path, folder: Path) -> None:
-        config = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
-        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-        self._address = urlsplit(cluster["server"])
-        self._trust = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
-        for name in ("certificate", "key"):
-            (folder / f"door.{name}").write_bytes(base64.b64decode(user[f"client-{name}-data"]))
-            (folder / f"door.{name}").chmod(0o600)
-        self._trust.load_cert_chain(folder / "door.certificate", folder / "door.key")
-        self.requests: list[Request] = []
-        self.before: Callable[[Request], None] = lambda _request: None
-        self.kubeconfig = folder / "door.kubeconfig"
-        self._folder = folder
-
-    @contextlib.contextmanager
-    def open(self) -> Iterator[Doorman]:
-        server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        named = {"name": "door", "cluster": {"server": f"http://127.0.0.1:{server.server_address[1]}"}}
-        config = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "door",
-            "clusters": [named],
-            "users": [{"name": "door", "user": {}}],
-            "contexts": [{"name": "door", "context": {"cluster": "door", "user": "door"}}],
-        }
-        self.kubeconfig.write_text(yaml.safe_dump(config), encoding="utf-8")
-        try:
-            yield self
-        finally:
-            server.shutdown()
-            server.server_close()
-
-    @property
-    def writes(self) -> list[Request]:
-        return [request for request in self.requests if request.is_write]
-
-    def forward(self, request: Request, headers: Mapping[str, str], body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
-        self.requests.append(request)
-        self.before(request)
-        connection = http.client.HTTPSConnection(self._address.hostname or "", self._address.port, context=self._trust)
-        try:
-            kept = {key: value for key, value in headers.items() if key.lower() not in ("host", "connection", "accept-encoding")}
-            connection.request(request.method, request.path, body, kept)
-            answer = connection.getresponse()
-            return answer.status, answer.getheaders(), answer.read()
-        finally:
-            connection.close()
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        door = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def pass_on(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                with contextlib.suppress(OSError):  # whoever asked may have been killed
-                    status, headers, content = door.forward(Request(self.command, self.path), dict(self.headers), body)
-                    self.send_response_only(status)
-                    for key, value in headers:
-                        if key.lower() not in ("transfer-encoding", "content-length", "connection"):
-                            self.send_header(key, value)
-                    self.send_header("Content-Length", str(len(content)))
-                    self.end_headers()
-                    self.wfile.write(content)
-
-            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = pass_on  # noqa: N815 - named by http.server
-
-            def log_message(self, *_arguments: Any) -> None:
-                """Tests read `requests` instead."""
-
-        return Handler

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.extensions.sandbox.crds import COLLECTION_CRDS, load_crd
+from ansible_collections.openfleet.clusters.extensions.sandbox.door import Doorman
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import UPSTREAM, fresh_namespace
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import CONNECTIONS
 
-from .orders import GROUP, NEXT_RELEASE, OTHER_GROUP, PULL_SECRET, RELEASE, Doorman, Orders, Request
+from .orders import GROUP, NEXT_RELEASE, OTHER_GROUP, PULL_SECRET, RELEASE, Orders
 from .samples import FAULT
 
 HELD = '[{"op": "add", "path": "/metadata/finalizers/-", "value": "example.com/other"}]'

@@ -9,8 +9,9 @@ from collections.abc import Callable
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
+from ansible_collections.openfleet.clusters.extensions.sandbox.door import Doorman, Request
 
-from .orders import Doorman, Orders, Request
+from .orders import Orders
 
 MADE = [
     "HostedCluster/demo",

@@ -139,6 +139,10 @@ class Provider(ABC):
 
     # For those who write one
 
+    def connect(self, spec: ClusterSpec) -> Kube:
+        """A connection to the cluster itself."""
+        return Kube.of(self.kubeconfig(spec).content)
+
     @property
     def writer(self) -> FencedWriter:
         if self.place.writer is None:

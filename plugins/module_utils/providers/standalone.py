@@ -1,0 +1,298 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Clusters that exist already. One is taken in with its kubeconfig, looked at through it, and in the end only forgotten.
+
+The kubeconfig is kept in a Secret on the hub, `<name>-kubeconfig`. That Secret is all there is of a cluster: no Secret, no cluster. An
+annotation on it tells which cluster it is for, so that a kubeconfig can be replaced by a newer one and not by that of another cluster.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from ..kube import Kube, Object
+from ..kube_errors import BadCredentials, Forbidden, KubeError, NotFound, ServerError, TooManyRequests, Unauthorized, Unreachable
+from ..third_party import urllib3, yaml
+from . import resources
+from .base import NoSuchCluster, NotSupported, Provider, ProviderError
+from .model import AVAILABLE, DEGRADED, FALSE, TRUE, UNKNOWN, ClusterRequest, ClusterSpec, Kubeconfig, NodeSet, ResourceSet, State, Verdict
+
+CLUSTER_ID = "openfleet.clusters/cluster-id"
+KEY = "kubeconfig"
+OPENSHIFT = "config.openshift.io/v1"
+REGION, ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
+INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+NO_CLASS = "node"
+# Whether a cluster is well must be told soon, also of one that is not.
+CONNECT_SECONDS, READ_SECONDS = 5.0, 15.0
+SHOWN = 5
+
+
+class ClusterProvider(Provider):
+    """A cluster that somebody else has made and will take away."""
+
+    TYPE = "standalone"
+    SECRETS: ClassVar[Mapping[str, Any]] = {
+        KEY: {
+            "type": "raw",
+            "no_log": True,
+            "description": "How to reach the cluster: a kubeconfig, as an object or as text, with the credentials in it.",
+        }
+    }
+
+    def create(self, request: ClusterRequest) -> ClusterSpec:
+        _refuse_wishes(request)
+        secret = self._secret()
+        if secret is not None:
+            return self._seen(secret)
+        if KEY not in request.secrets:
+            raise ProviderError(
+                f"standalone makes no clusters, it takes in those that exist: give the kubeconfig of {self.place.name} in secrets."
+            )
+        return self._keep(request.secrets[KEY], None)
+
+    def update(self, spec: ClusterSpec, request: ClusterRequest) -> ClusterSpec:
+        _refuse_wishes(request)
+        secret = self._existing()
+        return self._keep(request.secrets[KEY], secret) if KEY in request.secrets else self._seen(secret)
+
+    def delete(self, spec: ClusterSpec) -> bool:
+        """Forget the cluster. It goes on, with all that was put into it."""
+        secret = self._secret()
+        if secret is None:
+            return True
+        self.changes += self.writer.delete([secret])
+        return self._secret() is None
+
+    def status(self, spec: ClusterSpec) -> ClusterSpec:
+        secret = self._secret()
+        return ClusterSpec() if secret is None else self._seen(secret)
+
+    def kubeconfig(self, spec: ClusterSpec) -> Kubeconfig:
+        return _kubeconfig_of(self._existing())
+
+    def dns(self, spec: ClusterSpec) -> str:
+        kube = self.connect(spec)
+        for kind, field in (("Ingress", "domain"), ("DNS", "baseDomain")):
+            found = _openshift(kube, kind)
+            if domain := ((found or {}).get("spec") or {}).get(field):
+                return str(domain)
+        raise ProviderError(f"{self.place.name} does not tell the domain of its applications: only OpenShift's configuration has one.")
+
+    def apply_resources(self, spec: ClusterSpec, resource_set: ResourceSet) -> None:
+        resources.apply(self, self.connect(spec), resource_set)
+
+    def remove_resources(self, spec: ClusterSpec, name: str) -> bool:
+        return resources.remove(self, self.connect(spec), name)
+
+    # The Secret
+
+    @property
+    def _secret_name(self) -> str:
+        return f"{self.place.name}-kubeconfig"
+
+    def _secret(self) -> Object | None:
+        return self.place.kube.find("v1", "Secret", self._secret_name, self.place.namespace)
+
+    def _existing(self) -> Object:
+        secret = self._secret()
+        if secret is None:
+            raise NoSuchCluster(
+                f"There is no kubeconfig of {self.place.name}, no Secret {self.place.namespace}/{self._secret_name}: take the cluster in "
+                "first."
+            )
+        return secret
+
+    def _keep(self, given: Any, secret: Object | None) -> ClusterSpec:
+        """Write the kubeconfig down, once it is seen to work and to be of the cluster that the Secret was for."""
+        content = _parsed(given)
+        # Of those who cannot be asked we know nothing, and an error says why.
+        cluster_id = _cluster_id(_connected(content))
+        known = _known_id(secret) if secret else ""
+        if known and known != cluster_id:
+            raise ProviderError(
+                f"The kubeconfig is of another cluster (id {cluster_id}) than {self.place.name} (id {known}). To have that one under this "
+                "name, delete this first: it is only forgotten."
+            )
+        wanted = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "type": "Opaque",
+            "metadata": {
+                "name": self._secret_name,
+                "namespace": self.place.namespace,
+                "labels": dict(self.place.labels),
+                "annotations": {CLUSTER_ID: cluster_id},
+            },
+            "data": {KEY: base64.b64encode(json.dumps(content, sort_keys=True).encode()).decode()},
+        }
+        [change] = self.writer.apply([wanted], known=[secret] if secret else [])
+        self.changes.append(change)
+        return self._seen(change.after or wanted)
+
+    # The cluster
+
+    def _seen(self, secret: Object) -> ClusterSpec:
+        """The cluster as it shows itself through its kubeconfig. That it doesn't is what its status says, and no error of ours."""
+        spec = ClusterSpec(internal_id=f"{self.place.namespace}/{self._secret_name}", external_id=_known_id(secret), installed=True)
+        try:
+            kube = _connected(_kubeconfig_of(secret).content)
+            kube.readyz()
+            return self._described(replace(spec, api_url=kube.target.server, version=kube.version()), kube)
+        except (BadCredentials, Unauthorized, Forbidden) as error:
+            # Who is not let in cannot tell how the cluster is, and it takes a person to change that.
+            return _troubled(spec, "failed", error, UNKNOWN)
+        except (Unreachable, ServerError, TooManyRequests) as error:
+            return _troubled(spec, "cluster_provisioning", error, FALSE)
+
+    def _described(self, spec: ClusterSpec, kube: Kube) -> ClusterSpec:
+        nodes = kube.list_all("v1", "Node")
+        lost = [f"{node['metadata']['name']} is not ({_why_not_ready(node)})" for node in nodes if not _is_ready(node)]
+        told = f"{len(nodes) - len(lost)} of {len(nodes)} nodes are ready{_listing(lost)}"
+        well = bool(nodes) and not lost
+        zones = {zone for node in nodes if (zone := _label(node, ZONE))}
+        spec = replace(
+            spec,
+            status="ready" if well else "cluster_provisioned",
+            status_details="" if well else told,
+            external_id=_cluster_id(kube),
+            cloud_provider=_joined(str(node.get("spec", {}).get("providerID", "")).partition(":")[0] for node in nodes),
+            region=_joined(_label(node, REGION) for node in nodes),
+            multi_az=len(zones) > 1,
+            node_sets=self._node_sets(nodes),
+            conditions={
+                AVAILABLE: Verdict(TRUE, "AsExpected", "The API server is ready."),
+                DEGRADED: Verdict(FALSE, "AsExpected", told) if well else Verdict(TRUE, "NodesNotReady", told),
+            },
+        )
+        return _with_openshift(spec, kube) if _is_openshift(kube) else spec
+
+    def _node_sets(self, nodes: Sequence[Object]) -> tuple[NodeSet, ...]:
+        classes: dict[str, list[Object]] = {}
+        for node in nodes:
+            classes.setdefault(_label(node, self.place.class_label) or _label(node, INSTANCE_TYPE) or NO_CLASS, []).append(node)
+        return tuple(NodeSet(name, name, len(found), sum(map(_is_ready, found))) for name, found in sorted(classes.items()))
+
+
+def _refuse_wishes(request: ClusterRequest) -> None:
+    """A cluster that is there is as it is."""
+    wishes = {
+        "a choice of the version": request.version,
+        "a change of the number of nodes": request.node_requests,
+        "a choice of the cloud provider": request.cloud_provider,
+        "a choice of the region": request.region,
+        "a choice of availability zones": request.multi_az,
+    }
+    for what, wish in wishes.items():
+        if wish:
+            raise NotSupported(ClusterProvider.TYPE, what)
+
+
+def _parsed(given: Any) -> Object:
+    """A kubeconfig, as an object or as text, without a word of what is in it."""
+    content = given
+    if isinstance(given, str):
+        try:
+            content = yaml.safe_load(given)
+        except yaml.YAMLError:
+            content = None
+    if not isinstance(content, Mapping) or not content.get("clusters"):
+        raise BadCredentials(
+            "What is given as kubeconfig is none; give an object or text as `kubectl config view --raw --flatten` shows it."
+        )
+    return dict(content)
+
+
+def _kubeconfig_of(secret: Object) -> Kubeconfig:
+    try:
+        data = base64.b64decode(secret["data"][KEY], validate=True)
+        content = _parsed(data.decode())
+    except (KeyError, TypeError, UnicodeDecodeError, binascii.Error, BadCredentials):
+        where = f"{secret['metadata']['namespace']}/{secret['metadata']['name']}"
+        raise BadCredentials(f"The Secret {where} has no kubeconfig under the key {KEY}; give the cluster's kubeconfig anew.") from None
+    return Kubeconfig(content, version=hashlib.sha256(data).hexdigest()[:16])
+
+
+def _connected(content: Mapping[str, Any]) -> Kube:
+    return Kube.of(content, urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS))
+
+
+def _cluster_id(kube: Kube) -> str:
+    """What tells a cluster from every other: the id of the namespace that nobody can make anew."""
+    return str(kube.get("v1", "Namespace", "kube-system")["metadata"]["uid"])
+
+
+def _known_id(secret: Object) -> str:
+    return str((secret["metadata"].get("annotations") or {}).get(CLUSTER_ID, ""))
+
+
+def _troubled(spec: ClusterSpec, state: State, error: KubeError, available: str) -> ClusterSpec:
+    verdict = Verdict(available, type(error).__name__, str(error))
+    return replace(spec, status=state, status_details=str(error), retryable=error.retryable, conditions={AVAILABLE: verdict})
+
+
+def _is_ready(node: Object) -> bool:
+    return _ready_condition(node).get("status") == TRUE
+
+
+def _why_not_ready(node: Object) -> str:
+    return str(_ready_condition(node).get("reason") or "nobody tells")
+
+
+def _ready_condition(node: Object) -> Object:
+    conditions = node.get("status", {}).get("conditions", [])
+    return next((condition for condition in conditions if condition["type"] == "Ready"), {})
+
+
+def _listing(entries: Sequence[str]) -> str:
+    more = f", and {len(entries) - SHOWN} more" if len(entries) > SHOWN else ""
+    return f": {', '.join(entries[:SHOWN])}{more}" if entries else ""
+
+
+def _label(item: Object, name: str) -> str:
+    return str((item["metadata"].get("labels") or {}).get(name, ""))
+
+
+def _joined(values: Any) -> str:
+    return ",".join(sorted({value for value in values if value}))
+
+
+# OpenShift's own configuration
+
+
+def _is_openshift(kube: Kube) -> bool:
+    try:
+        return not kube.namespaced(OPENSHIFT, "Infrastructure")
+    except NotFound:
+        return False
+
+
+def _openshift(kube: Kube, kind: str, name: str = "cluster") -> Object | None:
+    return kube.find(OPENSHIFT, kind, name)
+
+
+def _with_openshift(spec: ClusterSpec, kube: Kube) -> ClusterSpec:
+    """The cluster with what OpenShift tells better than its nodes do."""
+    infrastructure, version, console = (
+        (_openshift(kube, kind, name) or {}).get("status") or {}
+        for kind, name in (("Infrastructure", "cluster"), ("ClusterVersion", "version"), ("Console", "cluster"))
+    )
+    platform = infrastructure.get("platformStatus") or {}
+    cloud = str(platform.get("type") or "")
+    region = next((str(part["region"]) for part in platform.values() if isinstance(part, Mapping) and part.get("region")), "")
+    done = [entry["version"] for entry in version.get("history") or [] if entry.get("state") == "Completed"]
+    return replace(
+        spec,
+        cloud_provider="" if cloud == "None" else re.sub(r"\W", "", cloud).lower() or spec.cloud_provider,
+        region=region or spec.region,
+        api_url=str(infrastructure.get("apiServerURL") or spec.api_url),
+        console_url=str(console.get("consoleURL") or ""),
+        version=str(done[0]) if done else spec.version,
+    )
