@@ -1,0 +1,77 @@
+"""ACME's racks: a cluster is a ConfigMap that the rack's controller reads, and that it writes the state of the machines into."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import ClassVar
+
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers import resources
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import NotReadyYet, Provider
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import AVAILABLE, ClusterSpec, Kubeconfig, NodeSet, Verdict
+
+# What the controller writes as `state`, and what that is to us.
+STATES = {"": "cluster_accepted", "mounting": "cluster_provisioning", "up": "ready", "broken": "failed"}
+
+
+class ClusterProvider(Provider):
+    TYPE = "acme.metal.rack"
+    SETTINGS: ClassVar = {"rack": {"type": "str", "required": True, "description": "The rack that the machines are in."}}
+
+    def create(self, request):
+        found = self._find()
+        return self._seen(found) if found else self._apply(request)
+
+    def update(self, spec, request):
+        return self._apply(request)
+
+    def delete(self, spec):
+        found = self._find()
+        if found:
+            self.changes += self.writer.delete([found])
+        return self._find() is None
+
+    def status(self, spec):
+        found = self._find()
+        return self._seen(found) if found else ClusterSpec()
+
+    def kubeconfig(self, spec):
+        secret = self.place.kube.find("v1", "Secret", f"{self.place.name}-rack-kubeconfig", self.place.namespace)
+        if secret is None:
+            raise NotReadyYet(f"The rack has no kubeconfig of {self.place.name} yet; it has one when its machines are up.")
+        return Kubeconfig(json.loads(base64.b64decode(secret["data"]["kubeconfig"])), secret["metadata"]["resourceVersion"])
+
+    def apply_resources(self, spec, resource_set):
+        resources.apply(self, self.connect(spec), resource_set)
+
+    def remove_resources(self, spec, name):
+        return resources.remove(self, self.connect(spec), name)
+
+    def _find(self):
+        return self.place.kube.find("v1", "ConfigMap", f"{self.place.name}-rack", self.place.namespace)
+
+    def _apply(self, request):
+        machines = {item.resource_class: str(item.number_of_nodes) for item in request.node_requests}
+        wanted = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": f"{self.place.name}-rack", "namespace": self.place.namespace, "labels": dict(self.place.labels)},
+            "data": {"rack": request.settings["rack"], "machines": json.dumps(machines, sort_keys=True)},
+        }
+        self.changes += self.writer.apply([wanted])
+        return self._seen(self.changes[-1].after)
+
+    def _seen(self, found):
+        data, going = found["data"], "deletionTimestamp" in found["metadata"]
+        state = data.get("state", "")
+        up = Verdict("True" if state == "up" else "False", "AsTheRackSays", data.get("reason", ""))
+        return ClusterSpec(
+            internal_id=found["metadata"]["uid"],
+            status="deprovisioning" if going else STATES.get(state, "failed"),
+            status_details=data.get("reason", ""),
+            node_sets=tuple(
+                NodeSet(name, name, int(asked), int(data.get("ready", 0))) for name, asked in json.loads(data["machines"]).items()
+            ),
+            installed=state == "up",
+            conditions={AVAILABLE: up},
+        )

@@ -1,0 +1,173 @@
+"""What the conformance tests have to know of a provider, and to do to what is behind it: a `Backend` for each provider.
+
+A provider is made by the factory, as it is in a playbook, and reaches the hub through a door that the tests can shut at any request.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from ...plugins.module_utils import lease
+from ...plugins.module_utils.fenced import FencedWriter
+from ...plugins.module_utils.kube import Kube, Object
+from ...plugins.module_utils.providers.base import Place, Provider
+from ...plugins.module_utils.providers.factory import ProviderFactory, checked
+from ...plugins.module_utils.providers.model import ClusterRequest, ClusterSpec
+from .access import Access, until
+from .door import Doorman, Request
+from .processes import free_port
+
+TOKEN_ANNOTATION = "cloudkit.openshift.io/lock-token"  # noqa: S105 - the name of an annotation
+ORDER_LABEL = "cloudkit.openshift.io/clusterorder"
+NONE = ClusterSpec()
+
+
+class Backend(ABC):
+    """One provider, with what is behind it, in a namespace of its own."""
+
+    TYPE: ClassVar[str]
+    # The methods of the interface that the provider does not support.
+    CANNOT: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, hub: Access, namespace: str, door: Doorman) -> None:
+        self.namespace = namespace
+        self.door = door
+        # Past the door, so that it can be used while that is shut, and is not counted there.
+        self.kube = Kube.connect({"kubeconfig": str(hub.kubeconfig)})
+        self._locks: dict[str, lease.Lock] = {}
+        # What has to be done after the test, beside the namespace being deleted.
+        self.undo = contextlib.ExitStack()
+
+    # What each backend has to say
+
+    @abstractmethod
+    def request(self) -> ClusterRequest:
+        """A cluster that can be made."""
+
+    @abstractmethod
+    def changed_request(self) -> ClusterRequest:
+        """The same with a change that `update` can carry out."""
+
+    @abstractmethod
+    def has_changed(self, name: str) -> bool:
+        """Whether what is behind the provider was asked for the change."""
+
+    @abstractmethod
+    def fail(self, name: str) -> str:
+        """Make that cluster fail, and return words of the reason."""
+
+    @abstractmethod
+    def hold(self, name: str) -> contextlib.AbstractContextManager[Any]:
+        """Meanwhile the cluster cannot go, however often its deletion is asked for."""
+
+    @abstractmethod
+    def go_on(self, name: str) -> None:
+        """What is behind the provider does its next piece of work, unless it works by itself."""
+
+    # What most backends have in common: they are reached through the hub
+
+    def unreachable(self) -> tuple[Provider, ClusterRequest]:
+        """A provider that doesn't reach its backend, and what to ask it for."""
+        return self.provider(kube=Kube.of(kubeconfig_for(f"http://127.0.0.1:{free_port()}"))), self.request()
+
+    def refused(self) -> tuple[Provider, ClusterRequest]:
+        """A provider whose credentials its backend does not accept, and what to ask it for."""
+        stranger = replace(self.kube.target, token="wrong", certificate=b"", key=b"")  # noqa: S106 - it is nobody's
+        return self.provider(kube=Kube(stranger)), self.request()
+
+    @contextlib.contextmanager
+    def cut(self, at: int, after: bool = False) -> Iterator[list[Request]]:
+        """From this request on nothing gets through; `after` means that it still did, and only its answer was lost.
+
+        What was cut is in the list.
+        """
+        numbers: dict[int, int] = {}
+        lost: list[Request] = []
+        counting = threading.Lock()
+
+        def lose(request: Request, if_cut: bool) -> None:
+            if if_cut:
+                lost.append(request)
+                raise ConnectionResetError
+
+        def shut(request: Request) -> None:
+            with counting:
+                number = numbers[id(request)] = len(numbers) + 1
+            lose(request, number > at or (number == at and not after))
+
+        def swallow(request: Request) -> None:
+            # One that came in before the cut gets no answer any more, either.
+            lose(request, len(numbers) >= at and id(request) in numbers)
+
+        self.door.before = shut
+        self.door.after = swallow
+        try:
+            yield lost
+        finally:
+            self.door.before = self.door.after = lambda _request: None
+
+    def found(self, item: Object, name: str) -> Object | None:
+        """An object of a resource set, as it is in the cluster of that name."""
+        metadata = item["metadata"]
+        kube = self.provider(name).connect(NONE)
+        return kube.find(item["apiVersion"], item["kind"], metadata["name"], metadata.get("namespace"))
+
+    # What is the same for all
+
+    def provider(self, name: str = "demo", *, check_mode: bool = False, kube: Kube | None = None) -> Provider:
+        """The provider for a cluster of that name, with its lock taken; a new one for each call, as each task makes its own."""
+        if name not in self._locks:
+            self._locks[name] = lease.acquire(self.kube, self.namespace, name, "conformance")
+        used = kube or Kube.connect({"kubeconfig": str(self.door.kubeconfig)})
+        writer = FencedWriter(used, self._locks[name], TOKEN_ANNOTATION, check_mode)
+        place = Place(used, name, self.namespace, labels={ORDER_LABEL: name}, writer=writer, check_mode=check_mode)
+        return ProviderFactory.at(self.TYPE, place)
+
+    def asked(self, request: ClusterRequest) -> ClusterRequest:
+        """The request as a provider gets it: checked, with the defaults in it."""
+        return checked(ProviderFactory.get(self.TYPE), request)
+
+    def create(self, name: str = "demo") -> ClusterSpec:
+        return self.provider(name).create(self.asked(self.request()))
+
+    def ready(self, name: str = "demo") -> ClusterSpec:
+        """The cluster once it is ready."""
+        spec = self.create(name)
+
+        def is_ready() -> bool:
+            nonlocal spec
+            self.go_on(name)
+            spec = self.provider(name).status(spec)
+            assert spec.status != "failed", spec.status_details
+            return spec.status == "ready"
+
+        until(is_ready, f"the cluster {name} is ready")
+        return spec
+
+    def gone(self, name: str = "demo") -> None:
+        """Delete the cluster, and see that it is gone when that is said, and not before."""
+
+        def is_gone() -> bool:
+            told = self.provider(name).delete(NONE)
+            self.go_on(name)
+            return told
+
+        until(is_gone, f"the cluster {name} is gone")
+        assert self.provider(name).status(NONE).is_gone
+
+
+def kubeconfig_for(server: str, **user: Any) -> Object:
+    """A kubeconfig for that address, with these credentials."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "it",
+        "clusters": [{"name": "it", "cluster": {"server": server}}],
+        "users": [{"name": "it", "user": user}],
+        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+    }

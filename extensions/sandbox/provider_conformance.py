@@ -1,0 +1,325 @@
+"""What every provider does, as tests: derive a class from `ProviderConformance` and give it the `Backend` of the provider.
+
+Made for other collections as well. The fixtures are those of `pytest_plugin`, so name that in `pytest_plugins`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from operator import methodcaller
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from ...plugins.module_utils import kube as kube_module
+from ...plugins.module_utils.fenced import diff
+from ...plugins.module_utils.kube import Object
+from ...plugins.module_utils.kube_errors import Invalid, KubeError
+from ...plugins.module_utils.providers.base import NotSupported, Provider
+from ...plugins.module_utils.providers.model import Addon, ClusterSpec, IdentityProvider, ResourceSet
+from .access import Access, until
+from .door import Doorman
+from .provider_backend import NONE, Backend
+from .pytest_plugin import fresh_namespace
+
+# Shorter words are no secrets, they name a context or a kind; nor are addresses.
+LEAST_SECRET = 20
+MOST_REQUESTS = 100
+# What a provider may lack, each with a call of it. It must say so before it looks at anything.
+OPTIONAL: dict[str, Callable[[Provider], Any]] = {
+    "kubeconfig": lambda provider: provider.kubeconfig(NONE),
+    "dns": lambda provider: provider.dns(NONE),
+    "cloud_providers": lambda provider: provider.cloud_providers(),
+    "regions": lambda provider: provider.regions("aws"),
+    "add_identity_provider": lambda provider: provider.add_identity_provider(NONE, IdentityProvider("staff", "HTPasswd")),
+    "remove_identity_provider": lambda provider: provider.remove_identity_provider(NONE, "staff"),
+    "apply_resources": lambda provider: provider.apply_resources(NONE, ResourceSet("base")),
+    "remove_resources": lambda provider: provider.remove_resources(NONE, "base"),
+    "scale": lambda provider: provider.scale(NONE, "small", 1),
+    "install_addon": lambda provider: provider.install_addon(NONE, Addon("logging")),
+}
+
+
+def config_map(name: str, **data: str) -> Object:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}, "data": data}
+
+
+def changed(provider: Provider) -> list[str]:
+    """What the provider did, or in check mode would do."""
+    return [f"{change.action} {change.item['kind']}" for change in provider.changes if change.changed]
+
+
+def secrets_of(value: Any) -> Iterator[str]:
+    """All strings in a request's secrets, however deep."""
+    if isinstance(value, Mapping):
+        for inner in value.values():
+            yield from secrets_of(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from secrets_of(inner)
+    elif isinstance(value, str) and len(value) > LEAST_SECRET and not value.startswith(("http://", "https://")):
+        yield value
+
+
+class ProviderConformance:
+    """The suite. A subclass whose name begins with Test gives the `BACKEND`; it may have another hub by its own `provider_hub`."""
+
+    BACKEND: ClassVar[type[Backend]]
+
+    @pytest.fixture
+    def provider_hub(self, hub: Access) -> Access:
+        return hub
+
+    @pytest.fixture
+    def backend(self, provider_hub: Access, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Backend]:
+        # Many requests are made to fail here, and each would be tried again after a while.
+        monkeypatch.setattr(kube_module, "FIRST_WAIT", 0.001)
+        with fresh_namespace(provider_hub) as namespace, Doorman(provider_hub.kubeconfig, tmp_path).open() as door:
+            made = self.BACKEND(provider_hub, namespace, door)
+            with made.undo:
+                yield made
+
+    # Making
+
+    def test_create_returns_at_once_and_status_tells_until_it_is_ready(self, backend: Backend) -> None:
+        assert backend.provider().status(NONE) == NONE
+        provider = backend.provider()
+        spec = provider.create(backend.asked(backend.request()))
+        assert spec.status in ("cluster_accepted", "cluster_provisioning", "cluster_provisioned"), spec
+        assert spec.exists
+        assert spec.internal_id
+        assert changed(provider)
+        ready = backend.ready()
+        assert (ready.internal_id, ready.status_details) == (spec.internal_id, "")
+        assert ready.is_true("Available")
+        assert ready.installed
+
+    def test_create_finds_what_is_there_and_leaves_it(self, backend: Backend) -> None:
+        first = backend.create()
+        for request in (backend.request(), backend.changed_request()):
+            provider = backend.provider()
+            again = provider.create(backend.asked(request))
+            assert changed(provider) == []
+            assert again.internal_id == first.internal_id
+        assert not backend.has_changed("demo")
+        ready = backend.ready()
+        provider = backend.provider()
+        assert provider.create(backend.asked(backend.request())).status == ready.status
+        assert changed(provider) == []
+
+    def test_cluster_is_found_with_what_was_kept_of_it_and_without(self, backend: Backend) -> None:
+        made = backend.create()
+        kept = ClusterSpec.from_stored(json.loads(json.dumps(made.to_stored())))
+        assert backend.provider().status(kept).internal_id == made.internal_id
+        assert backend.provider().status(NONE).internal_id == made.internal_id
+
+    def test_update_changes_what_is_asked_for_and_nothing_the_second_time(self, backend: Backend) -> None:
+        spec = backend.ready()
+        provider = backend.provider()
+        provider.update(spec, backend.asked(backend.request()))
+        assert changed(provider) == [], "nothing else is asked for than before"
+        assert not backend.has_changed("demo")
+        provider.update(spec, backend.asked(backend.changed_request()))
+        assert changed(provider)
+        assert backend.has_changed("demo")
+        provider = backend.provider()
+        provider.update(spec, backend.asked(backend.changed_request()))
+        assert changed(provider) == []
+
+    def test_check_mode_tells_what_would_change_and_changes_nothing(self, backend: Backend) -> None:
+        provider = backend.provider(check_mode=True)
+        assert provider.create(backend.asked(backend.request())).exists
+        assert changed(provider)
+        assert backend.provider().status(NONE).is_gone
+        spec = backend.ready()
+        provider = backend.provider(check_mode=True)
+        provider.update(spec, backend.asked(backend.changed_request()))
+        assert changed(provider)
+        assert not backend.has_changed("demo")
+        provider = backend.provider(check_mode=True)
+        provider.delete(spec)
+        assert changed(provider)
+        assert backend.provider().status(spec).status == "ready"
+
+    def test_failure_is_told_with_its_reason(self, backend: Backend) -> None:
+        spec = backend.create()
+        reason = backend.fail("demo")
+
+        def is_told() -> bool:
+            backend.go_on("demo")
+            seen = backend.provider().status(spec)
+            return seen.exists and seen.status != "ready" and reason in seen.status_details
+
+        until(is_told, f"the status says {reason!r}")
+
+    def test_settings_that_it_does_not_know_are_refused(self, backend: Backend) -> None:
+        with pytest.raises(Invalid, match=r"no_such_setting"):
+            backend.asked(replace(backend.request(), settings={**backend.request().settings, "no_such_setting": 1}))
+
+    def test_secrets_are_in_nothing_that_is_shown(self, backend: Backend) -> None:
+        provider = backend.provider()
+        request = backend.asked(backend.request())
+        spec = provider.create(request)
+        shown = f"{json.dumps(diff(provider.changes))} {spec} {request} {json.dumps(spec.to_stored())}"
+        assert [secret for secret in secrets_of(request.secrets) if secret in shown] == []
+
+    # Taking away
+
+    def test_delete_is_false_until_it_is_gone_and_true_after(self, backend: Backend) -> None:
+        spec = backend.ready()
+        with backend.hold("demo"):
+            provider = backend.provider()
+            assert provider.delete(spec) is False
+            assert changed(provider)
+            assert backend.provider().delete(spec) is False
+            assert not backend.provider().status(spec).is_gone
+        backend.gone()
+        provider = backend.provider()
+        assert provider.delete(spec) is True
+        assert changed(provider) == []
+
+    def test_delete_of_what_never_existed_is_done_already(self, backend: Backend) -> None:
+        provider = backend.provider()
+        assert provider.delete(NONE) is True
+        assert changed(provider) == []
+
+    def test_cluster_can_be_made_again_after_it_was_deleted(self, backend: Backend) -> None:
+        backend.create()
+        backend.gone()
+        assert backend.create().exists
+
+    # What goes wrong
+
+    def test_backend_that_is_not_reached_is_an_error_to_be_tried_again(self, backend: Backend) -> None:
+        provider, request = backend.unreachable()
+        with pytest.raises(KubeError, match=r"(?i)does not answer|connection|reach") as caught:
+            provider.create(backend.asked(request))
+        assert caught.value.retryable
+        assert backend.provider().status(NONE).is_gone
+
+    def test_credentials_that_are_refused_are_an_error_that_says_so(self, backend: Backend) -> None:
+        provider, request = backend.refused()
+        with pytest.raises(KubeError, match=r"(?i)credentials|token|kubeconfig") as caught:
+            provider.create(backend.asked(request))
+        assert not caught.value.retryable
+        assert backend.provider().status(NONE).is_gone
+
+    @pytest.mark.parametrize("answer_is_lost", [False, True], ids=["request lost", "answer lost"])
+    def test_backend_that_dies_in_the_middle_of_create_loses_nothing(self, backend: Backend, answer_is_lost: bool) -> None:
+        """At each request in turn, for a cluster of its own; the next run finishes what the cut one began."""
+        for at in range(1, MOST_REQUESTS):
+            name = f"cut-{at}"
+            request = backend.asked(backend.request())
+            with backend.cut(at, answer_is_lost) as lost:
+                _tried(partial(backend.provider(name).create, request))
+            provider = backend.provider(name)
+            provider.create(request)
+            provider.update(NONE, request)
+            assert backend.provider(name).status(NONE).exists
+            provider = backend.provider(name)
+            provider.update(NONE, request)
+            assert changed(provider) == []
+            if not lost:
+                break
+        assert at > 1
+        backend.ready(name)
+        assert backend.ready("cut-1").status == "ready"
+
+    @pytest.mark.parametrize("answer_is_lost", [False, True], ids=["request lost", "answer lost"])
+    def test_backend_that_dies_in_the_middle_of_any_other_call_loses_nothing(self, backend: Backend, answer_is_lost: bool) -> None:
+        spec = backend.ready()
+        self._cut_everywhere(backend, answer_is_lost, lambda provider: provider.status(spec))
+        self._cut_everywhere(backend, answer_is_lost, lambda provider: provider.update(spec, backend.asked(backend.changed_request())))
+        assert backend.has_changed("demo")
+        if "apply_resources" not in backend.CANNOT:
+            items = [config_map(f"{backend.namespace}-{number}", a="1") for number in range(2)]
+            for wanted in (items, items[:1]):
+                resource_set = ResourceSet(backend.namespace, wanted)
+                self._cut_everywhere(backend, answer_is_lost, methodcaller("apply_resources", spec, resource_set))
+                assert [item for item in items if backend.found(item, "demo")] == wanted
+            self._cut_everywhere(backend, answer_is_lost, lambda provider: provider.remove_resources(spec, backend.namespace))
+            assert [item for item in items if backend.found(item, "demo")] == []
+        self._cut_everywhere(backend, answer_is_lost, lambda provider: provider.delete(spec))
+        backend.gone()
+
+    @staticmethod
+    def _cut_everywhere(backend: Backend, answer_is_lost: bool, call: Callable[[Provider], Any]) -> None:
+        """Make the call again and again, with the cut one request later each time, until it gets through."""
+        for at in range(1, MOST_REQUESTS):
+            with backend.cut(at, answer_is_lost) as lost:
+                _tried(lambda: call(backend.provider()))
+            if not lost:
+                return
+        raise AssertionError(f"the call still makes requests after {MOST_REQUESTS}")
+
+    # Beyond the cluster itself
+
+    def test_what_it_cannot_do_is_said_with_its_name(self, backend: Backend) -> None:
+        provider = backend.provider()
+        for what, call in OPTIONAL.items():
+            if what not in backend.CANNOT:
+                assert getattr(type(provider), what) is not getattr(Provider, what), f"nobody has written {what}"
+                continue
+            with pytest.raises(NotSupported, match=rf"The provider {backend.TYPE} does not support ") as caught:
+                call(provider)
+            assert caught.value.provider == backend.TYPE
+            assert not caught.value.retryable
+
+    def test_kubeconfig_is_that_of_the_cluster_and_its_version_stays(self, backend: Backend) -> None:
+        if "kubeconfig" in backend.CANNOT:
+            pytest.skip("it has none")
+        with pytest.raises(KubeError, match=r"demo"):
+            backend.provider().kubeconfig(NONE)
+        spec = backend.ready()
+        first, second = (backend.provider().kubeconfig(spec) for _time in range(2))
+        assert first == second
+        assert first.version
+        assert first.content["clusters"]
+
+    def test_resources_are_applied_changed_and_taken_away(self, backend: Backend) -> None:
+        if "apply_resources" in backend.CANNOT:
+            pytest.skip("it has none")
+        spec = backend.ready()
+        one, two, foreign = (config_map(f"{backend.namespace}-{name}", a="1") for name in ("one", "two", "foreign"))
+        name = backend.namespace
+
+        provider = backend.provider(check_mode=True)
+        provider.apply_resources(spec, ResourceSet(name, [one, two]))
+        assert changed(provider)
+        assert [item for item in (one, two) if backend.found(item, "demo")] == []
+
+        backend.provider().apply_resources(spec, ResourceSet(name, [one, two]))
+        backend.provider().apply_resources(spec, ResourceSet(f"{name}-2", [foreign]))
+        assert [item for item in (one, two, foreign) if backend.found(item, "demo")] == [one, two, foreign]
+        provider = backend.provider()
+        provider.apply_resources(spec, ResourceSet(name, [one, two]))
+        assert changed(provider) == []
+
+        provider = backend.provider()
+        provider.apply_resources(spec, ResourceSet(name, [one | {"data": {"b": "2"}}]))
+        assert changed(provider)
+        found = backend.found(one, "demo")
+        assert found
+        assert found["data"] == {"b": "2"}
+        assert [item for item in (two, foreign) if backend.found(item, "demo")] == [foreign]
+
+        until(lambda: backend.provider().remove_resources(spec, name), "the set is gone")
+        assert [item for item in (one, two, foreign) if backend.found(item, "demo")] == [foreign]
+        provider = backend.provider()
+        assert provider.remove_resources(spec, name) is True
+        assert changed(provider) == []
+        until(lambda: backend.provider().remove_resources(spec, f"{name}-2"), "the other set is gone")
+
+
+def _tried(call: Callable[[], Any]) -> None:
+    """Make a call that may fail, if it says in a line that it can be tried again."""
+    try:
+        call()
+    except KubeError as error:
+        assert error.retryable, error
+        assert str(error)
+        assert len(str(error).splitlines()) == 1, error
