@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import http.client
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -12,8 +11,8 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
+import urllib3
 import yaml
 
 
@@ -36,12 +35,14 @@ class Doorman:
     def __init__(self, kubeconfig: Path, folder: Path) -> None:
         config = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-        self._address = urlsplit(cluster["server"])
-        self._trust = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+        self._server = cluster["server"]
+        trust = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
         for name in ("certificate", "key"):
             (folder / f"door.{name}").write_bytes(base64.b64decode(user[f"client-{name}-data"]))
             (folder / f"door.{name}").chmod(0o600)
-        self._trust.load_cert_chain(folder / "door.certificate", folder / "door.key")
+        trust.load_cert_chain(folder / "door.certificate", folder / "door.key")
+        # Its connections are kept: a new one for each request costs more than the request.
+        self._pool = urllib3.PoolManager(maxsize=16, retries=False, ssl_context=trust)
         self.requests: list[Request] = []
         self.before: Callable[[Request], None] = lambda _request: None
         self.after: Callable[[Request], None] = lambda _request: None
@@ -68,6 +69,7 @@ class Doorman:
         finally:
             server.shutdown()
             server.server_close()
+            self._pool.clear()
 
     @property
     def writes(self) -> list[Request]:
@@ -76,16 +78,13 @@ class Doorman:
     def forward(self, request: Request, headers: Mapping[str, str], body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
         self.requests.append(request)
         self.before(request)
-        connection = http.client.HTTPSConnection(self._address.hostname or "", self._address.port, context=self._trust)
+        kept = {key: value for key, value in headers.items() if key.lower() not in ("host", "connection", "accept-encoding")}
         try:
-            kept = {key: value for key, value in headers.items() if key.lower() not in ("host", "connection", "accept-encoding")}
-            connection.request(request.method, request.path, body, kept)
-            answer = connection.getresponse()
-            answered = answer.status, answer.getheaders(), answer.read()
-        finally:
-            connection.close()
+            answer = self._pool.request(request.method, f"{self._server}{request.path}", body=body, headers=kept, redirect=False)
+        except urllib3.exceptions.HTTPError as error:
+            raise ConnectionResetError from error
         self.after(request)
-        return answered
+        return answer.status, list(answer.headers.items()), answer.data
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         door = self
