@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.extensions.sandbox.crds import COLLECTION_CRDS, load_crd
-from ansible_collections.openfleet.clusters.extensions.sandbox.door import Doorman
+from ansible_collections.openfleet.clusters.extensions.sandbox.door import Doorman, Request
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import UPSTREAM, fresh_namespace
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import CONNECTIONS

@@ -183,6 +183,7 @@ def include(name: str, entry: str, parameters: Any, **instead: Any) -> list[dict
     given = {
         "cluster_order": {"metadata": {"name": "demo"}},
         "cluster_working_namespace": "orders-demo",
+        "cluster_provider": "hypershift",
         "cluster_lock": {"token": 1},
         "node_requests": [{"resourceClass": "fc430", "numberOfNodes": 2}],
         "template_parameters": parameters,

@@ -332,7 +332,9 @@ def test_picture_of_the_layers_is_that_of_the_imports() -> None:
 
 
 def imports_of(path: Path) -> set[str]:
-    return set(re.findall(r"^from \.{1,2}(?:providers\.)?(\w+) import", path.read_text(), re.MULTILINE))
+    text = path.read_text()
+    beside = re.findall(r"^from \. import (.+)$", text, re.MULTILINE)
+    return {*re.findall(r"^from \.{1,2}(?:providers\.)?(\w+) import", text, re.MULTILINE), *", ".join(beside).split(", ")} - {""}
 
 
 def reached(below: dict[str, set[str]], name: str) -> set[str]:

@@ -118,7 +118,7 @@ class Provider(ABC):
     def remove_identity_provider(self, spec: ClusterSpec, name: str) -> None:
         self._cannot("identity providers")
 
-    def apply_resources(self, spec: ClusterSpec, resources: ResourceSet) -> None:
+    def apply_resources(self, spec: ClusterSpec, resource_set: ResourceSet) -> None:
         """Bring the objects of the set into the cluster, and take away what the set had before and has no longer."""
         self._cannot("resources in a cluster")
 

@@ -16,6 +16,7 @@ from ..kube import Object
 from ..kube_errors import Invalid
 from ..orders import NodeRequest, parse_time
 from ..third_party import yaml
+from . import resources
 from .base import NoSuchCluster, NotReadyYet, Place, Provider
 from .model import (
     AVAILABLE,
@@ -29,6 +30,7 @@ from .model import (
     IdentityProvider,
     Kubeconfig,
     NodeSet,
+    ResourceSet,
     State,
     Verdict,
 )
@@ -124,6 +126,12 @@ class ClusterProvider(Provider):
         if not domain:
             raise NotReadyYet(f"The cluster {self.place.name} has no base domain; set base_domain in its settings.")
         return f"apps.{domain}"
+
+    def apply_resources(self, spec: ClusterSpec, resource_set: ResourceSet) -> None:
+        resources.apply(self, self.connect(spec), resource_set)
+
+    def remove_resources(self, spec: ClusterSpec, name: str) -> bool:
+        return resources.remove(self, self.connect(spec), name)
 
     def scale(self, spec: ClusterSpec, resource_class: str, nodes: int) -> ClusterSpec:
         cluster, pools = self._existing(), self._pools()
