@@ -21,7 +21,19 @@ from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 from .kube_config import Target, self_contained, target
-from .kube_errors import BadCredentials, Conflict, Gone, Invalid, KubeError, NotFound, ServerError, Unreachable, error_from
+from .kube_errors import (
+    BadCredentials,
+    Conflict,
+    Gone,
+    Invalid,
+    KubeError,
+    NotFound,
+    ServerError,
+    Unauthorized,
+    Unreachable,
+    Untrusted,
+    error_from,
+)
 from .third_party import MISSING, urllib3
 
 Object = dict[str, Any]
@@ -38,8 +50,11 @@ LONGEST_WAIT = 30.0
 # Kinds whose address is known need no discovery request.
 KINDS = {
     "ClusterOrder": ("clusterorders", True),
+    "ClusterRegistry": ("clusterregistries", True),
     "ClusterRole": ("clusterroles", False),
     "ConfigMap": ("configmaps", True),
+    "DRCluster": ("drclusters", False),
+    "DRPolicy": ("drpolicies", False),
     "Event": ("events", True),
     "HostedCluster": ("hostedclusters", True),
     "Lease": ("leases", True),
@@ -57,6 +72,8 @@ ORDER = (
     ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"),
 )
 LAST = ("NodePool",)
+# What a server says in the handshake when it is the certificate of the client that it does not like.
+REFUSED_CERTIFICATE = re.compile(r"ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA|ACCESS_DENIED)")
 MERGE, JSON_PATCH, APPLY = "application/merge-patch+json", "application/json-patch+json", "application/apply-patch+yaml"
 
 
@@ -69,11 +86,15 @@ class Event:
 
 
 class Kube:
-    """A connection to one cluster. `requests` counts what was sent; `server_time()` is the server's clock, not ours."""
+    """A connection to one cluster. `requests` counts what was sent; `server_time()` is the server's clock, not ours.
 
-    def __init__(self, cluster: Target, timeout: urllib3.Timeout | None = None) -> None:
+    `tries` is how often a request is sent at most, where sending it again is safe.
+    """
+
+    def __init__(self, cluster: Target, timeout: urllib3.Timeout | None = None, tries: int = TRIES) -> None:
         self.target = cluster
         self.requests = 0
+        self._tries = tries
         self._timeout = timeout or urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
         # The server's time in its last answer, and our monotonic clock when that arrived.
         self._heard: tuple[datetime.datetime | None, float] | None = None
@@ -145,8 +166,9 @@ class Kube:
             except Gone:
                 continue
 
-    def create(self, item: Object) -> Object:
-        return self._send(item, "POST", f"create {_called_of(item)}", named=False)
+    def create(self, item: Object, *, dry_run: bool = False) -> Object:
+        query = {"fieldManager": FIELD_MANAGER, "dryRun": "All" if dry_run else ""}
+        return self._send(item, "POST", f"create {_called_of(item)}", named=False, query=query)
 
     def replace(self, item: Object, subresource: str = "") -> Object:
         """Write the whole object; with the resourceVersion in it, only if nobody has changed it since."""
@@ -223,6 +245,7 @@ class Kube:
         return (KINDS.get(kind) or self._discover(api_version, kind))[1]
 
     def version(self) -> str:
+        """The server's version, as v1.36.3."""
         return str(self._json("GET", "/version", "get the server's version").get("gitVersion") or "")
 
     def readyz(self) -> None:
@@ -334,7 +357,7 @@ class Kube:
         """Send a request, and again where that is safe: reads on any failure of the way, writes only if they cannot have arrived."""
         data = json.dumps(body).encode() if body is not None else None
         renewed = False
-        for attempt in range(1, TRIES + 1):
+        for attempt in range(1, self._tries + 1):
             wait = FIRST_WAIT * 2 ** (attempt - 1)
             headers = urllib3.HTTPHeaderDict({"Accept": "application/json", "Content-Type": content_type, "User-Agent": FIELD_MANAGER})
             for name, value in self.target.headers():
@@ -347,7 +370,7 @@ class Kube:
                 )
             except urllib3.exceptions.HTTPError as error:
                 never_sent = isinstance(error, urllib3.exceptions.NewConnectionError | urllib3.exceptions.ConnectTimeoutError)
-                if attempt == TRIES or not (method == "GET" or never_sent) or isinstance(error, urllib3.exceptions.SSLError):
+                if attempt == self._tries or not (method == "GET" or never_sent) or isinstance(error, urllib3.exceptions.SSLError):
                     raise self._unreachable(error, what) from error
                 time.sleep(wait)
                 continue
@@ -357,8 +380,8 @@ class Kube:
             if response.status < 300:
                 return response
             again = response.status == 429 or (method == "GET" and response.status >= 500)
-            renew = response.status == 401 and not renewed and attempt < TRIES and self._log_in_again(pool)
-            if not renew and (not again or attempt == TRIES):
+            renew = response.status == 401 and not renewed and attempt < self._tries and self._log_in_again(pool)
+            if not renew and (not again or attempt == self._tries):
                 raise error_from(response.status, _body(response), what)
             response.drain_conn()
             if renew:
@@ -377,10 +400,12 @@ class Kube:
                 self._pool = self._new_pool()
         return True
 
-    def _unreachable(self, error: Exception, what: str) -> Unreachable:
+    def _unreachable(self, error: Exception, what: str) -> KubeError:
         reason = _reason(error)
+        if REFUSED_CERTIFICATE.search(reason):
+            return Unauthorized(f"{what}: {self.target.server} refuses the client certificate ({reason}); check the kubeconfig.")
         if "certificate verify failed" in reason or "CERTIFICATE_VERIFY_FAILED" in reason:
-            return Unreachable(
+            return Untrusted(
                 f"{what}: the certificate of {self.target.server} is not trusted ({reason}); "
                 "set ca_cert to its authority, and use an address that it is for."
             )

@@ -25,6 +25,10 @@ class Unreachable(KubeError):
     retryable = True
 
 
+class Untrusted(Unreachable):
+    """An answer, from a server whose certificate no known authority has signed for this address."""
+
+
 class Unauthorized(KubeError):
     """401: the server does not know who asks."""
 

@@ -18,13 +18,14 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.templates impor
 
 
 class ControllerAction(ActionBase):
-    """Subclasses give the arguments beyond the shared ones in `SPEC`, rules between them in `RULES`, and do their work in `work`."""
+    """Subclasses give the arguments beyond those in `SHARED` in `SPEC`, rules between them in `RULES`, and do their work in `work`."""
 
     TRANSFERS_FILES = False
     _requires_connection = False
     _supports_check_mode = True
     _supports_diff = True
 
+    SHARED: ClassVar[Spec] = KUBERNETES | ORDERS
     SPEC: ClassVar[Spec] = {}
     RULES: ClassVar[dict[str, Any]] = {}
 
@@ -33,7 +34,7 @@ class ControllerAction(ActionBase):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         super().run(tmp, task_vars)
-        _result, parameters = self.validate_argument_spec(argument_spec=KUBERNETES | ORDERS | self.SPEC, **self.RULES)
+        _result, parameters = self.validate_argument_spec(argument_spec=self.SHARED | self.SPEC, **self.RULES)
         try:
             return self.work(Kube.connect(connection(parameters)), parameters)
         except (KubeError, TemplateError) as error:

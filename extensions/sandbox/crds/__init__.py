@@ -32,12 +32,12 @@ def load_crd(path: Path, group: str | None = None) -> dict[str, Any]:
 
 
 def sandbox_crds(hypershift: Path | None = None, *, order_group: str | None = None) -> list[dict[str, Any]]:
-    """All CRDs of a sandbox hub: ClusterOrder, in the API group `order_group` if that is given, and HyperShift's.
+    """All CRDs of a sandbox hub: ClusterOrder, in the API group `order_group` if that is given, ClusterRegistry, and HyperShift's.
 
     `hypershift` is a folder with HyperShift's own CRDs, to take in place of the sandbox's small ones.
     """
-    orders = [load_crd(path, order_group) for path in _files(COLLECTION_CRDS)]
-    return orders + [load_crd(path) for path in _files(hypershift or SANDBOX_CRDS)]
+    ours = [load_crd(path, order_group if path.stem == "clusterorders" else None) for path in _files(COLLECTION_CRDS)]
+    return ours + [load_crd(path) for path in _files(hypershift or SANDBOX_CRDS)]
 
 
 def _files(folder: Path) -> list[Path]:

@@ -1,0 +1,29 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Look at registries of clusters. Documented in the module of the same name."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import KUBERNETES, Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.registry import shown
+from ansible_collections.openfleet.clusters.plugins.module_utils.registry_store import RegistryStore
+from ansible_collections.openfleet.clusters.plugins.modules import cluster_registry_info
+from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
+
+
+class ActionModule(ControllerAction):
+    SHARED: ClassVar[Spec] = KUBERNETES
+    SPEC: ClassVar[Spec] = cluster_registry_info.SPEC
+    RULES: ClassVar[dict[str, Any]] = cluster_registry_info.RULES
+
+    def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
+        store = RegistryStore(kube, parameters["kind"])
+        if parameters["name"]:
+            registry = store.find(parameters["namespace"], parameters["name"])
+            found = [registry] if registry else []
+        else:
+            found = store.all(parameters["namespace"])
+        return {"changed": False, "registries": [shown(item) for item in sorted(found, key=lambda item: (item.namespace, item.name))]}

@@ -1,0 +1,180 @@
+#!/usr/bin/python
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The documentation and the arguments of an action, which runs on the controller as all of this collection do."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: cluster_registry_info
+short_description: Look at registries of clusters
+version_added: 0.1.0
+author:
+  - openfleet.clusters contributors (@openfleet)
+description:
+  - Tells of each registry which clusters it names, and how each of them was found last. The clusters themselves are not asked: that is
+    what O(openfleet.clusters.cluster_registry#module:state=checked) is for.
+  - Without O(name), of all registries in O(namespace) or everywhere.
+options:
+  name:
+    description: Name of the registry, with O(namespace). It is no failure if there is none.
+    type: str
+  namespace:
+    description: Namespace of the registry, or of those to list.
+    type: str
+  kind:
+    description: The form of the registries. Of C(ConfigMap)s only those with the label C(ramendr.openshift.io/cluster-registry=true) are listed.
+    type: str
+    choices: [ClusterRegistry, ConfigMap]
+    default: ClusterRegistry
+seealso:
+  - module: openfleet.clusters.cluster_registry
+attributes:
+  check_mode:
+    support: full
+    description: Nothing is ever changed.
+  diff_mode:
+    support: none
+    description: There is nothing to compare.
+  action:
+    support: full
+    description: Runs in the process of the controller, without a connection to a host.
+extends_documentation_fragment:
+  - openfleet.clusters.kubernetes
+"""
+
+EXAMPLES = r"""
+- name: Look at one registry
+  openfleet.clusters.cluster_registry_info:
+    name: peers
+    namespace: dr
+  register: found
+
+- name: Say which clusters cannot be reached
+  ansible.builtin.debug:
+    msg: "{{ found.registries | map(attribute='clusters') | flatten | selectattr('reachable', 'false') | map(attribute='name') }}"
+
+- name: Look at all registries
+  openfleet.clusters.cluster_registry_info:
+  register: everywhere
+
+- name: Say whose credentials need attention
+  ansible.builtin.debug:
+    msg: "{{ everywhere.registries | map(attribute='clusters') | flatten | selectattr('reason', 'in', wanted) | map(attribute='name') }}"
+  vars:
+    wanted: [CredentialsExpiring, Unauthorized, SecretNotFound, BadKubeconfig]
+"""
+
+RETURN = r"""
+registries:
+  description: The registries, sorted by namespace and name.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Name of the registry.
+      type: str
+      returned: always
+      sample: peers
+    namespace:
+      description: Namespace of the registry.
+      type: str
+      returned: always
+      sample: dr
+    kind:
+      description: Its form.
+      type: str
+      returned: always
+      sample: ClusterRegistry
+    clusters:
+      description: Its clusters, and how each was found last.
+      type: list
+      elements: dict
+      returned: always
+      contains:
+        name:
+          description: Name of the cluster.
+          type: str
+          returned: always
+          sample: east
+        region:
+          description: Where it is. Empty if that is not known.
+          type: str
+          returned: always
+          sample: eu-east
+        endpoint:
+          description: Address of its API server. Empty if it is the one in its kubeconfig.
+          type: str
+          returned: always
+          sample: https://api.east.example.com:6443
+        kubeconfig_secret:
+          description: Name of the C(Secret) with its kubeconfig.
+          type: str
+          returned: always
+          sample: east-kubeconfig
+        healthy:
+          description: Whether it answered and accepted its credentials.
+          type: bool
+          returned: always, V(null) if it was never looked at
+          sample: true
+        reachable:
+          description: Whether anything answered at its address.
+          type: bool
+          returned: always, V(null) if it could not be asked
+          sample: true
+        authenticated:
+          description: Whether it accepted its credentials.
+          type: bool
+          returned: always, V(null) if it did not come to that
+          sample: true
+        version:
+          description: Version of its API server.
+          type: str
+          returned: always
+          sample: v1.36.3
+        last_seen:
+          description: When it answered last, up to a minute behind.
+          type: str
+          returned: always, V(null) if it never did
+          sample: "2025-01-01T12:00:00Z"
+        credentials_expire:
+          description: When its client certificate or token expires.
+          type: str
+          returned: always, V(null) if neither says so
+          sample: "2026-01-01T12:00:00Z"
+        reason:
+          description: The finding in one word, see the documentation of the C(ClusterRegistry).
+          type: str
+          returned: always, empty if it was never looked at
+          sample: Healthy
+        message:
+          description: What was found and what to do about it. Empty if all is well.
+          type: str
+          returned: always
+          sample: ""
+"""
+
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import KUBERNETES, Spec
+
+SPEC: Spec = {
+    "name": {"type": "str"},
+    "namespace": {"type": "str"},
+    "kind": {"type": "str", "choices": ["ClusterRegistry", "ConfigMap"], "default": "ClusterRegistry"},
+}
+RULES: dict[str, Any] = {"required_by": {"name": ["namespace"]}}
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=KUBERNETES | SPEC, supports_check_mode=True, **RULES)
+    module.fail_json(
+        msg="openfleet.clusters.cluster_registry_info runs in Ansible's own process and not on a host:"
+        " call it as a task of a playbook, or with `ansible -m`."
+    )
+
+
+if __name__ == "__main__":
+    main()
