@@ -43,15 +43,19 @@ class Authority:
         names = x509.SubjectAlternativeName([_general_name(host) for host in hosts])
         return self._issue(_name(name), ExtendedKeyUsageOID.SERVER_AUTH, names)
 
-    def client(self, user: str, group: str = "") -> tuple[bytes, bytes]:
-        """Certificate and key that make their bearer the Kubernetes user `user`."""
-        return self._issue(_name(user, group), ExtendedKeyUsageOID.CLIENT_AUTH)
+    def client(self, user: str, group: str = "", valid: datetime.timedelta = VALID) -> tuple[bytes, bytes]:
+        """Certificate and key that make their bearer the Kubernetes user `user`, for as long as they are valid."""
+        return self._issue(_name(user, group), ExtendedKeyUsageOID.CLIENT_AUTH, valid=valid)
 
     def _issue(
-        self, subject: x509.Name, usage: x509.ObjectIdentifier, names: x509.SubjectAlternativeName | None = None
+        self,
+        subject: x509.Name,
+        usage: x509.ObjectIdentifier,
+        names: x509.SubjectAlternativeName | None = None,
+        valid: datetime.timedelta = VALID,
     ) -> tuple[bytes, bytes]:
         key = new_key()
-        unsigned = _builder(subject, self._name, key).add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        unsigned = _builder(subject, self._name, key, valid).add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         if names:
             unsigned = unsigned.add_extension(names, critical=False)
         certificate = unsigned.sign(self._key, hashes.SHA256())
@@ -72,7 +76,9 @@ def _general_name(host: str) -> x509.GeneralName:
         return x509.DNSName(host)
 
 
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, valid: datetime.timedelta = VALID
+) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()
@@ -80,6 +86,6 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivate
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - SKEW)
-        .not_valid_after(now + VALID)
+        .not_valid_before(min(now, now + valid) - SKEW)
+        .not_valid_after(now + valid)
     )

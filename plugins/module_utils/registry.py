@@ -298,11 +298,11 @@ def _condition(registry: ClusterRegistry, health: Mapping[str, ClusterHealth], n
 
 def shown(registry: ClusterRegistry) -> Object:
     """A registry for a task's result."""
-    clusters = [_shown(cluster, registry.health.get(cluster.name)) for cluster in registry.clusters]
+    clusters = [shown_cluster(cluster, registry.health.get(cluster.name)) for cluster in registry.clusters]
     return {"name": registry.name, "namespace": registry.namespace, "kind": registry.kind, "clusters": clusters}
 
 
-def _shown(cluster: RegisteredCluster, health: ClusterHealth | None) -> Object:
+def shown_cluster(cluster: RegisteredCluster, health: ClusterHealth | None) -> Object:
     known = health or ClusterHealth("")
     return asdict(cluster) | {
         "healthy": health.healthy if health else None,

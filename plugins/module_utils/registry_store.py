@@ -99,9 +99,8 @@ class RegistryStore:
         after = replace(before, clusters=change(before))
         if after == before:
             return RegistryChange(False, before, before)
-        return RegistryChange(
-            True, before, ClusterRegistry.from_object(self._hub.patch(before.raw, after.spec_change(), dry_run=self._check_mode))
-        )
+        written = self._hub.patch(before.raw, after.spec_change(), dry_run=self._check_mode)
+        return RegistryChange(True, before, ClusterRegistry.from_object(written))
 
     def _record(self, registry: ClusterRegistry, found: Mapping[str, ClusterHealth], now: datetime) -> RegistryChange:
         self._refuse_another(registry)
@@ -114,8 +113,8 @@ class RegistryStore:
 
     def _refuse_another(self, registry: ClusterRegistry) -> None:
         """A ConfigMap that does not say that it is a registry is somebody else's, and stays as it is."""
-        if self._kind == CONFIG_MAP and LABEL not in (registry.raw["metadata"].get("labels") or {}):
-            raise BadRegistry(f"{registry.called} is no registry: it lacks the label {LABEL}. Give it that, or choose another name.")
+        if self._kind == CONFIG_MAP and (registry.raw["metadata"].get("labels") or {}).get(LABEL) != "true":
+            raise BadRegistry(f"{registry.called} is no registry: it lacks the label {LABEL}=true. Give it that, or choose another name.")
 
 
 def clusters_of_policy(hub: Kube, policy: str) -> list[Object]:

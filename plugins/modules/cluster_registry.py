@@ -28,7 +28,7 @@ options:
     type: str
     required: true
   kind:
-    description: The form of the registry. A C(ConfigMap) is one only if it has the label C(ramendr.openshift.io/cluster-registry).
+    description: The form of the registry. A C(ConfigMap) is one if it has the label C(ramendr.openshift.io/cluster-registry=true).
     type: str
     choices: [ClusterRegistry, ConfigMap]
     default: ClusterRegistry

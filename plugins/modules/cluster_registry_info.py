@@ -23,7 +23,7 @@ options:
     description: Namespace of the registry, or of those to list.
     type: str
   kind:
-    description: The form of the registries. Of C(ConfigMap)s only those with the label C(ramendr.openshift.io/cluster-registry=true) are listed.
+    description: The form of the registries. A C(ConfigMap) is one if it has the label C(ramendr.openshift.io/cluster-registry=true).
     type: str
     choices: [ClusterRegistry, ConfigMap]
     default: ClusterRegistry
