@@ -30,6 +30,7 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("up", help="start it, or start what is missing or has crashed")
     command.add_argument("--cluster", action="append", default=[], metavar="NAME", help="a further cluster beside the hub (repeatable)")
     command.add_argument("--s3", action="store_true", help="S3 as well")
+    command.add_argument("--capi", action="store_true", help="Cluster API as well")
     command.add_argument("--port", type=int, default=0, help="the hub's port (default: a free one)")
     command.add_argument("--status-only", action="store_true", help="HostedClusters get status but no processes, for load")
     command.add_argument("--hypershift-crds", type=Path, metavar="FOLDER", help="HyperShift's own CRDs instead of the sandbox's")
@@ -42,14 +43,15 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("name", nargs="?", help="as listed, for example hub/kube-apiserver")
     command = commands.add_parser("build", help="compile the programs now rather than when they are first needed")
     command.add_argument("--s3", action="store_true", help="S3 as well")
+    command.add_argument("--capi", action="store_true", help="Cluster API as well")
     return parser
 
 
 def up(sandbox: Sandbox, arguments: argparse.Namespace) -> int:
     running = sandbox.holder() is not None
-    gobuild.build(arguments.s3)
+    gobuild.build(arguments.s3, arguments.capi)
     with stage("Sandbox is running already" if running else "Sandbox hub"):
-        sandbox.up(arguments.cluster, arguments.s3, arguments.port, arguments.status_only, arguments.hypershift_crds)
+        sandbox.up(arguments.cluster, arguments.s3, arguments.capi, arguments.port, arguments.status_only, arguments.hypershift_crds)
     for name in (HUB, *arguments.cluster):
         print(f"  export KUBECONFIG={sandbox.kubeconfig(name)}  # {name}")
     return 0
@@ -87,7 +89,7 @@ def logs(sandbox: Sandbox, arguments: argparse.Namespace) -> int:
 
 
 def build(_sandbox: Sandbox, arguments: argparse.Namespace) -> int:
-    gobuild.build(arguments.s3)
+    gobuild.build(arguments.s3, arguments.capi)
     return 0
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .certificates import Authority, new_key, private_pem, public_pem
-from .processes import Process, ProcessDied, free_port, port_in_use, read_json, write_json, write_private
+from .processes import Process, ProcessDied, free_port, port_in_use, read_json, run, write_json, write_private
 from .screen import UserError
 
 HOSTS = ["127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "10.96.0.1"]
@@ -77,6 +77,24 @@ class Cluster:
     async def remove(self) -> None:
         await self.stop()
         await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
+
+    async def kubectl(self, *arguments: str) -> None:
+        """Run kubectl on this cluster, in its folder."""
+        await run([self._binaries["kubectl"], "--kubeconfig=kubeconfig", *arguments], self.folder)
+
+    async def apply(self, file: str, objects: list[dict[str, Any]]) -> None:
+        """Apply the objects; they are kept in `file` of the cluster's folder."""
+        write_json(self.folder / file, {"apiVersion": "v1", "kind": "List", "items": objects})
+        await self.kubectl("apply", "--server-side", "-f", file)
+
+    async def install_crds(self, file: str, definitions: list[dict[str, Any]]) -> None:
+        """Apply the CRDs and return when their kinds can be used."""
+        await self.apply(file, definitions)
+        await self.kubectl("wait", "--for=condition=Established", "--timeout=60s", "-f", file)
+        # Until their schemas are published, kubectl checks objects by itself, with other rules than the server's.
+        for definition in definitions:
+            served = next(version["name"] for version in definition["spec"]["versions"] if version["served"])
+            await self.until_answered(f"/openapi/v3/apis/{definition['spec']['group']}/{served}")
 
     async def _start_on_a_port(self) -> None:
         """A free port may be taken by another between the look and the use: then take the next one."""

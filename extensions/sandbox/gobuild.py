@@ -16,7 +16,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from .launcher import die_with_me
@@ -27,6 +27,7 @@ LOCK_FILE = Path(__file__).parents[2] / "requirements.lock"
 GO_MINIMUM = (1, 26)
 DISK_GIB = 8
 KUBERNETES_VERSION = "v1.36.3"
+CLUSTER_API_VERSION = "v1.14.2"
 # Without cgo no C compiler is needed; Go of the machine is used as it is, never one it would download.
 GO_SETTINGS = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
 GO_FLAGS = ("-trimpath", "-buildvcs=false")
@@ -34,33 +35,56 @@ GO_FLAGS = ("-trimpath", "-buildvcs=false")
 
 @dataclass(frozen=True)
 class Program:
-    """A Go module, the package of it to build, and the names the binary is called by."""
+    """A Go module, the packages of it to build with the names each binary is called by, and packages whose manifests are kept.
+
+    The manifests are the YAML files below a package's folder `config`. They lie beside the binaries, in `config/<name>`.
+    """
 
     sources: Path
     title: str
-    package: str
-    names: tuple[str, ...]
+    packages: dict[str, tuple[str, ...]]
     linker_flags: str = ""
+    manifests: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for names in self.packages.values() for name in names)
 
 
-def _stamp(version: str) -> str:
+def _stamp(version: str, package: str) -> str:
     major, minor = version.removeprefix("v").split(".")[:2]
     values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
-    return " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in values.items())
+    return " ".join(f"-X {package}.{name}={value}" for name, value in values.items())
 
 
 KUBERNETES = Program(
     sources=SOURCES / "kubernetes",
     title=f"Kubernetes {KUBERNETES_VERSION}",
-    package=".",
-    names=("etcd", "kube-apiserver", "kube-controller-manager", "kubectl"),
-    linker_flags=_stamp(KUBERNETES_VERSION),
+    packages={".": ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")},
+    linker_flags=_stamp(KUBERNETES_VERSION, "k8s.io/component-base/version"),
 )
-S3 = Program(sources=SOURCES / "s3", title="versitygw", package="github.com/versity/versitygw/cmd/versitygw", names=("versitygw",))
+S3 = Program(sources=SOURCES / "s3", title="versitygw", packages={"github.com/versity/versitygw/cmd/versitygw": ("versitygw",)})
+CLUSTER_API = Program(
+    sources=SOURCES / "capi",
+    title=f"Cluster API {CLUSTER_API_VERSION}",
+    packages={
+        "sigs.k8s.io/cluster-api/core": ("capi-core",),
+        "sigs.k8s.io/cluster-api/bootstrap/kubeadm": ("capi-kubeadm-bootstrap",),
+        "sigs.k8s.io/cluster-api/controlplane/kubeadm": ("capi-kubeadm-control-plane",),
+        ".": ("capi-in-memory",),
+    },
+    linker_flags=_stamp(CLUSTER_API_VERSION, "sigs.k8s.io/cluster-api/version"),
+    manifests={
+        "capi-core": "sigs.k8s.io/cluster-api/core",
+        "capi-kubeadm-bootstrap": "sigs.k8s.io/cluster-api/bootstrap/kubeadm",
+        "capi-kubeadm-control-plane": "sigs.k8s.io/cluster-api/controlplane/kubeadm",
+        "capi-in-memory": "sigs.k8s.io/cluster-api/test/infrastructure/docker",
+    },
+)
 
 
-def build(s3: bool) -> None:
-    """Compile what isn't there yet: Kubernetes and, if asked for, S3. An activated environment then has a fitting kubectl."""
+def build(s3: bool = False, capi: bool = False) -> None:
+    """Compile what isn't there yet: Kubernetes and what is asked for. An activated environment then has a fitting kubectl."""
     kubectl = programs(KUBERNETES)["kubectl"]
     link = Path(sys.prefix) / "bin" / "kubectl"
     ours = link.is_symlink() and link.readlink().is_relative_to(cache_folder())
@@ -69,6 +93,8 @@ def build(s3: bool) -> None:
         link.symlink_to(kubectl)
     if s3:
         programs(S3)
+    if capi:
+        programs(CLUSTER_API)
 
 
 def programs(program: Program) -> dict[str, Path]:
@@ -77,7 +103,12 @@ def programs(program: Program) -> dict[str, Path]:
 
 
 def _of_this_machine(program: Program) -> dict[str, Path] | None:
-    """The set in KUBEBUILDER_ASSETS or on PATH. A partial set is not mixed with another: their versions would not fit."""
+    """The set in KUBEBUILDER_ASSETS or on PATH. A partial set is not mixed with another: their versions would not fit.
+
+    Nor are binaries without their manifests.
+    """
+    if program.manifests:
+        return None
     for search in filter(None, (os.environ.get("KUBEBUILDER_ASSETS"), os.environ.get("PATH"))):
         found = {name: Path(path) for name in program.names if (path := shutil.which(name, path=search))}
         if len(found) == len(program.names):
@@ -99,7 +130,8 @@ def cache_folder() -> Path:
 
 
 def _source_hash(program: Program) -> str:
-    digest = hashlib.sha256(f"{program.package} {program.names} {program.linker_flags} {platform.system()} {platform.machine()}".encode())
+    wanted = [f"{key} {value}" for part in (program.packages, program.manifests) for key, value in part.items()]
+    digest = hashlib.sha256(" ".join([*wanted, program.linker_flags, platform.system(), platform.machine()]).encode())
     for file in sorted(program.sources.glob("*")):
         digest.update(file.name.encode() + file.read_bytes())
     return digest.hexdigest()[:16]
@@ -126,27 +158,44 @@ def _compile(program: Program, folder: Path) -> None:
     flags = [*GO_FLAGS, "-ldflags", f"-s -w {program.linker_flags}".strip()]
     with stage(f"{program.title}: sources") as shown:
         wanted = (program.sources / "go.mod").read_text().count("\tgithub.com/")
-        listing = [go, "list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}", *flags, program.package]
+        listing = [go, "list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}", *flags, *program.packages]
         stale = _run_go(listing, program, shown, wanted, lambda line: line.startswith("go: downloading"))
-    packages = sum(1 for line in stale if line and not line.startswith("go: "))
     made = folder.with_suffix(".partial")
     shutil.rmtree(made, ignore_errors=True)
     made.mkdir()
-    binary = made / program.sources.name
     try:
         with stage(f"{program.title}: compile (the first time on this machine)") as shown:
-            build = [go, "build", "-v", *flags, "-o", str(binary), program.package]
-            _run_go(build, program, shown, packages, lambda line: not line.startswith("go: "))
+            total, compiled = sum(map(_is_package, stale)), 0
+            for package, (name, *more) in program.packages.items():
+                build = [go, "build", "-v", *flags, "-o", str(made / name), package]
+                compiled += sum(map(_is_package, _run_go(build, program, shown, total, _is_package, compiled)))
+                for other in more:
+                    (made / other).symlink_to(name)
+            for name, package in program.manifests.items():
+                _copy_manifests(go, program, shown, package, made / "config" / name)
     except BaseException:
         shutil.rmtree(made)
         raise
-    for name in program.names:
-        (made / name).symlink_to(binary.name)
     made.rename(folder)
 
 
-def _run_go(command: list[str], program: Program, shown: Stage, total: int, counts: Callable[[str], bool]) -> list[str]:
-    """Run go in the program's module and move the bar with each line that counts; its output is returned."""
+def _is_package(line: str) -> bool:
+    return bool(line) and not line.startswith("go: ")
+
+
+def _copy_manifests(go: str, program: Program, shown: Stage, package: str, target: Path) -> None:
+    config = Path(_run_go([go, "list", "-f", "{{.Dir}}", package], program, shown)[-1], "config")
+    for file in config.rglob("*.yaml"):
+        copy = target / file.relative_to(config)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        # Not with its mode: everything in Go's module cache is read-only.
+        shutil.copyfile(file, copy)
+
+
+def _run_go(
+    command: list[str], program: Program, shown: Stage, total: int = 0, counts: Callable[[str], bool] = _is_package, done: int = 0
+) -> list[str]:
+    """Run go in the program's module and move the bar on from `done` with each line that counts; its output is returned."""
     process = subprocess.Popen(
         die_with_me(command),
         cwd=program.sources,
@@ -157,7 +206,6 @@ def _run_go(command: list[str], program: Program, shown: Stage, total: int, coun
     )
     assert process.stdout is not None
     lines: list[str] = []
-    done = 0
     try:
         for line in process.stdout:
             lines.append(line.rstrip())

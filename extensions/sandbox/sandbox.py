@@ -65,12 +65,13 @@ class Sandbox:
         self,
         clusters: Sequence[str] = (),
         s3: bool = False,
+        capi: bool = False,
         port: int = 0,
         status_only: bool = False,
         hypershift_crds: Path | None = None,
         attached: bool = False,
     ) -> None:
-        """Make the hub, the named further clusters and, if asked for, S3 run; what runs already stays as it is.
+        """Make the hub, the named further clusters and, if asked for, S3 and Cluster API run; what runs already stays as it is.
 
         An attached sandbox ends with the calling process, however that ends.
         """
@@ -82,7 +83,7 @@ class Sandbox:
                     f"A further cluster cannot be named {name!r}: use lower case letters, digits and dashes, at most 40, and not {HUB}."
                 )
         # Compiled here, where a person sees the progress; the supervisor then finds them in the cache.
-        gobuild.build(s3)
+        gobuild.build(s3, capi)
         with self._only_one():
             fresh = self.holder() is None
             crds = str(hypershift_crds.absolute()) if hypershift_crds else ""
@@ -95,6 +96,7 @@ class Sandbox:
                 )
             wanted.clusters += [name for name in clusters if name not in wanted.clusters]
             wanted.s3 = wanted.s3 or s3
+            wanted.capi = wanted.capi or capi
             if fresh:
                 self._start(wanted, attached)
             else:
@@ -126,7 +128,7 @@ class Sandbox:
     def status(self) -> list[ProcessStatus]:
         """Every process that was started and not stopped, hosted clusters' included."""
         found = []
-        for pattern in ("clusters/*/cluster.json", "hypershift/standin.json", "hypershift/*/cluster.json", "s3/s3.json"):
+        for pattern in ("clusters/*/cluster.json", "hypershift/standin.json", "hypershift/*/cluster.json", "s3/s3.json", "capi/capi.json"):
             for file in sorted(self.state.glob(pattern)):
                 owner = read_json(file)
                 for process in owner.get("processes", []):

@@ -17,9 +17,10 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
 from . import gobuild
+from .capi import ClusterApi
 from .cluster import Cluster
 from .crds import sandbox_crds
-from .processes import Process, read_json, run, write_json
+from .processes import Process, read_json, write_json
 from .s3 import ObjectStore
 from .screen import UserError
 
@@ -37,6 +38,7 @@ class Wanted:
     request: str = ""
     clusters: list[str] = field(default_factory=lambda: [HUB])
     s3: bool = False
+    capi: bool = False
     port: int = 0
     status_only: bool = False
     hypershift_crds: str = ""
@@ -57,6 +59,7 @@ class Supervisor:
         self._state = state
         self._clusters: dict[str, Cluster] = {}
         self._store: ObjectStore | None = None
+        self._cluster_api: ClusterApi | None = None
         self._standin: Process | None = None
         self._look = asyncio.Event()
         self._end = asyncio.Event()
@@ -111,24 +114,16 @@ class Supervisor:
                 await cluster.start()
                 self._clusters[name] = cluster
                 if name == HUB:
-                    await self._install_crds(cluster, binaries["kubectl"], wanted.hypershift_crds)
+                    await cluster.install_crds("crds.json", sandbox_crds(Path(wanted.hypershift_crds) if wanted.hypershift_crds else None))
         if not (self._standin and self._standin.running):
             await self._start_standin(self._clusters[HUB], wanted.status_only)
         if wanted.s3 and not (self._store and self._store.running):
             self._store = self._store or ObjectStore(self._state / "s3", gobuild.programs(gobuild.S3))
             await self._store.start()
-
-    async def _install_crds(self, hub: Cluster, kubectl: Path, hypershift_crds: str) -> None:
-        definitions = sandbox_crds(Path(hypershift_crds) if hypershift_crds else None)
-        write_json(hub.folder / "crds.json", {"apiVersion": "v1", "kind": "List", "items": definitions})
-        for arguments in (
-            ["apply", "--server-side", "-f", "crds.json"],
-            ["wait", "--for=condition=Established", "--timeout=60s", "-f", "crds.json"],
-        ):
-            await run([kubectl, "--kubeconfig=kubeconfig", *arguments], hub.folder)
-        # Until their schemas are published, kubectl checks objects by itself, with other rules than the server's.
-        for definition in definitions:
-            await hub.until_answered(f"/openapi/v3/apis/{definition['spec']['group']}/{definition['spec']['versions'][0]['name']}")
+        if wanted.capi and not (self._cluster_api and self._cluster_api.running):
+            programs = gobuild.programs(gobuild.CLUSTER_API)
+            self._cluster_api = self._cluster_api or ClusterApi(self._state / "capi", self._clusters[HUB], programs)
+            await self._cluster_api.start()
 
     async def _start_standin(self, hub: Cluster, status_only: bool) -> None:
         folder = self._state / "hypershift"
@@ -146,6 +141,8 @@ class Supervisor:
     async def _stop_all(self) -> None:
         if self._standin:
             await self._standin.stop()
+        if self._cluster_api:
+            await self._cluster_api.stop()
         if self._store:
             await self._store.stop()
         await asyncio.gather(*(cluster.stop() for cluster in self._clusters.values()))

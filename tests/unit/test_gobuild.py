@@ -42,7 +42,7 @@ from pathlib import Path
 from ansible_collections.openfleet.clusters.extensions.sandbox import gobuild, screen
 
 gobuild.DISK_GIB = screen.QUIET_SECONDS = 0
-program = gobuild.Program(sources=Path(sys.argv[1]), title="Tool", package=".", names=("one", "two"), linker_flags=sys.argv[2])
+program = gobuild.Program(sources=Path(sys.argv[1]), title="Tool", packages={".": ("one", "two")}, linker_flags=sys.argv[2])
 screen.run_command(lambda: print("made", gobuild.programs(program)["one"], flush=True) or 0)
 """
 PATIENCE_SECONDS = 60
@@ -76,7 +76,7 @@ def program(tmp_path: Path) -> Program:
     (sources / "go.mod").write_text("module example.test/tool\n\ngo 1.24\n")
     (sources / "main.go").write_text(MAIN)
     (sources / "answer.go").write_text(ANSWER)
-    return Program(sources=sources, title="Tool", package=".", names=("one", "two"), linker_flags="-X main.version=v1.2.3")
+    return Program(sources=sources, title="Tool", packages={".": ("one", "two")}, linker_flags="-X main.version=v1.2.3")
 
 
 def executable(path: Path, script: str) -> Path:

@@ -1,0 +1,165 @@
+"""Cluster API on the hub, as plain processes: its own core and kubeadm managers, and the in-memory provider of its tests.
+
+Clusters made with it consist of real objects on the hub, judged by Cluster API's real webhooks. Their machines, Nodes and API
+servers live in the memory of one process, and are lost with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from .capi_manifests import cluster_class, led_to, of_in_memory
+from .certificates import Authority
+from .cluster import Cluster
+from .crds import SafeLoader
+from .processes import Process, ProcessDied, free_port, port_in_use, write_json, write_private
+from .screen import UserError
+
+CLASS_NAMESPACE = "capi-classes"
+IN_MEMORY = "capi-in-memory"
+GATES = "ClusterTopology=true,MachinePool=true"
+READY_SECONDS = 180
+PORT_TRIES = 3
+# For the clusters' API servers: each sandbox has a range, below the ports that the kernel gives away.
+FIRST_PORT, LAST_PORT, PORTS = 20000, 30000, 500
+
+
+class ClusterApi:
+    """The managers in `folder`, which holds their certificate and their logs."""
+
+    def __init__(self, folder: Path, hub: Cluster, programs: dict[str, Path]) -> None:
+        self.folder = folder
+        self._hub = hub
+        self._managers = [Manager(name, folder, binary, hub) for name, binary in programs.items()]
+
+    @property
+    def running(self) -> bool:
+        return all(manager.running for manager in self._managers)
+
+    async def start(self) -> None:
+        """Start what isn't running, and return when all webhooks answer and the ClusterClass is there."""
+        self.folder.mkdir(exist_ok=True, mode=0o700)
+        if not (self.folder / "tls.key").exists():
+            self._write_certificate()
+        missing = [manager for manager in self._managers if not manager.running]
+        try:
+            # All CRDs come first: each manager watches those of others too.
+            for manager in missing:
+                await manager.install()
+            await asyncio.gather(*(manager.start() for manager in missing))
+        except BaseException:
+            await asyncio.gather(*(manager.stop() for manager in missing))
+            raise
+        write_json(self.folder / "capi.json", {"name": "cluster-api", "processes": [each.describe() for each in self._managers]})
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": CLASS_NAMESPACE}}
+        await self._hub.apply("cluster-class.json", [namespace, *cluster_class(CLASS_NAMESPACE)])
+
+    async def stop(self) -> None:
+        await asyncio.gather(*(manager.stop() for manager in self._managers))
+
+    def _write_certificate(self) -> None:
+        authority = Authority("sandbox-cluster-api")
+        certificate, key = authority.server("cluster-api", ["127.0.0.1"])
+        for name, content in {"ca.crt": authority.pem, "tls.crt": certificate, "tls.key": key}.items():
+            write_private(self.folder / name, content)
+
+
+class Manager:
+    """One of the managers: its CRDs and webhooks on the hub, its ports, its process."""
+
+    def __init__(self, name: str, folder: Path, binary: Path, hub: Cluster) -> None:
+        self._name = name
+        self._folder = folder
+        self._binary = binary
+        self._hub = hub
+        self._ports: dict[str, int] = {}
+        self._process: Process | None = None
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.running
+
+    def describe(self) -> dict[str, Any]:
+        return self._process.describe() if self._process else {}
+
+    async def install(self) -> None:
+        """Put its CRDs and webhooks on the hub, led to the ports of its last start if they are free, else to others."""
+        if not self._ports or any(port_in_use(port) for port in self._ports.values()):
+            self._ports = {"webhook": free_port(), "health": free_port()} | ({"first": free_range()} if self._name == IN_MEMORY else {})
+        config = self._binary.parent / "config" / self._name
+        file = f"{self._name}.yaml"
+        await self._hub.kubectl("kustomize", str(config / "crd"), "--output", file)
+        objects = [*_read(self._hub.folder / file), *_read(config / "webhook" / "manifests.yaml")]
+        url, authority = f"https://127.0.0.1:{self._ports['webhook']}", (self._folder / "ca.crt").read_bytes()
+        installed = led_to(of_in_memory(objects) if self._name == IN_MEMORY else objects, self._name, url, authority)
+        definitions = [each for each in installed if each["kind"] == "CustomResourceDefinition"]
+        await self._hub.install_crds(f"{self._name}-crds.json", definitions)
+        await self._hub.apply(f"{self._name}-webhooks.json", [each for each in installed if each not in definitions])
+
+    async def start(self) -> None:
+        """Start it and return when its webhooks answer. A port may be taken by another meanwhile: then take others."""
+        for attempt in range(1, PORT_TRIES + 1):
+            self._process = Process(self._name, self._command(), self._folder)
+            await self._process.start()
+            try:
+                await self._until_ready(self._process)
+                return
+            except ProcessDied as death:
+                if attempt == PORT_TRIES or "address already in use" not in str(death):
+                    raise
+                self._ports = {}
+                await self.install()
+
+    async def stop(self) -> None:
+        if self._process:
+            await self._process.stop()
+        self._process = None
+
+    def _command(self) -> list[str | Path]:
+        command: list[str | Path] = [
+            self._binary,
+            f"--kubeconfig={self._hub.kubeconfig}",
+            f"--feature-gates={GATES}",
+            f"--webhook-port={self._ports['webhook']}",
+            f"--webhook-cert-dir={self._folder}",
+            f"--health-addr=127.0.0.1:{self._ports['health']}",
+        ]
+        if self._name == IN_MEMORY:
+            first = self._ports["first"]
+            return [*command, f"--first-port={first}", f"--last-port={first + PORTS - 1}"]
+        return [*command, "--leader-elect=false", "--diagnostics-address=0", "--insecure-diagnostics=true"]
+
+    async def _until_ready(self, process: Process) -> None:
+        deadline = asyncio.get_running_loop().time() + READY_SECONDS
+        while not await asyncio.to_thread(self._ready):
+            process.check()
+            if asyncio.get_running_loop().time() > deadline:
+                raise ProcessDied(f"{self._name} is not ready after {READY_SECONDS} s. {process.obituary()}")
+            await asyncio.sleep(0.2)
+
+    def _ready(self) -> bool:
+        connection = http.client.HTTPConnection("127.0.0.1", self._ports["health"], timeout=5)
+        try:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == http.HTTPStatus.OK
+        except OSError:
+            return False
+        finally:
+            connection.close()
+
+
+def free_range() -> int:
+    """The first of a range of ports that no other sandbox has: the provider itself listens on the first as long as it runs."""
+    for first in range(FIRST_PORT, LAST_PORT, PORTS):
+        if not port_in_use(first):
+            return first
+    raise UserError(f"Every {PORTS}th port from {FIRST_PORT} to {LAST_PORT} is in use: end a sandbox that has Cluster API.")
+
+
+def _read(file: Path) -> list[dict[str, Any]]:
+    return list(yaml.load_all(file.read_text(encoding="utf-8"), Loader=SafeLoader))
