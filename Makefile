@@ -21,7 +21,7 @@ demo: setup ## Show the main job on a hub of this machine, from nothing to a run
 	@python -m $(DEV).demo
 
 test: setup ## Run every test
-	@openfleet-sandbox build --s3
+	@openfleet-sandbox build --s3 --capi
 	@python -m pytest
 
 lint: setup ## Run every gate: Ansible, Python, YAML, rulebooks, documentation, Go

@@ -66,7 +66,7 @@ def down(sandbox: Sandbox, arguments: argparse.Namespace) -> int:
 def status(sandbox: Sandbox, _arguments: argparse.Namespace) -> int:
     for process in sandbox.status():
         state = f"pid {process.pid}" if process.running else "ENDED"
-        print(f"{process.owner:<28} {process.name:<24} {state:<12} {process.address}")
+        print(f"{process.owner:<28} {process.name:<28} {state:<12} {process.address}")
     sandbox.check()
     return 0
 

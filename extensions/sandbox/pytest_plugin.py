@@ -75,6 +75,13 @@ def s3(sandbox: Sandbox) -> StoreAccess:
     return sandbox.s3()
 
 
+@pytest.fixture(scope="session")
+def capi_hub(sandbox: Sandbox) -> Access:
+    """The hub, with Cluster API's managers and a ClusterClass beside it."""
+    sandbox.up(capi=True)
+    return Access(sandbox.kubeconfig())
+
+
 @pytest.fixture
 def namespace(hub: Access) -> Iterator[str]:
     """A namespace of the hub for one test."""

@@ -122,13 +122,8 @@ func addControllers(ctx context.Context, manager ctrl.Manager) error {
 	}).SetupWithManager(ctx, manager, options); err != nil {
 		return err
 	}
-	if err := (&controllers.DevMachineReconciler{
+	return (&controllers.DevMachineReconciler{
 		Client: ours, ContainerRuntime: containers, ClusterCache: connections, InMemoryManager: clusters, APIServerMux: server,
-	}).SetupWithManager(ctx, manager, options); err != nil {
-		return err
-	}
-	return (&controllers.DevMachineTemplateReconciler{
-		Client: ours, ContainerRuntime: containers,
 	}).SetupWithManager(ctx, manager, options)
 }
 
