@@ -49,9 +49,8 @@ class ClusterApi:
         missing = [manager for manager in self._managers if not manager.running]
         try:
             # All CRDs come first: each manager watches those of others too.
-            for manager in missing:
-                await manager.install()
-            await asyncio.gather(*(manager.start() for manager in missing))
+            await self._install(missing)
+            await asyncio.gather(*(self._start(manager) for manager in missing))
         except BaseException:
             await asyncio.gather(*(manager.stop() for manager in missing))
             raise
@@ -62,6 +61,25 @@ class ClusterApi:
     async def stop(self) -> None:
         await asyncio.gather(*(manager.stop() for manager in self._managers))
 
+    async def _install(self, managers: list[Manager]) -> None:
+        """Put their CRDs and webhooks on the hub, led to ports that are free."""
+        authority = (self.folder / "ca.crt").read_bytes()
+        manifests = [each for manager in managers for each in await manager.manifests(authority)]
+        definitions = [each for each in manifests if each["kind"] == "CustomResourceDefinition"]
+        await self._hub.install_crds("capi-crds.json", definitions)
+        await self._hub.apply("capi-webhooks.json", [each for each in manifests if each["kind"] != "CustomResourceDefinition"])
+
+    async def _start(self, manager: Manager) -> None:
+        """Start it and return when its webhooks answer. A port may be taken by another program meanwhile: then take others."""
+        for attempt in range(1, PORT_TRIES + 1):
+            try:
+                await manager.start()
+                return
+            except ProcessDied as death:
+                if attempt == PORT_TRIES or "address already in use" not in str(death):
+                    raise
+                await self._install([manager])
+
     def _write_certificate(self) -> None:
         authority = Authority("sandbox-cluster-api")
         certificate, key = authority.server("cluster-api", ["127.0.0.1"])
@@ -70,7 +88,7 @@ class ClusterApi:
 
 
 class Manager:
-    """One of the managers: its CRDs and webhooks on the hub, its ports, its process."""
+    """One of the managers: its manifests, its ports, its process."""
 
     def __init__(self, name: str, folder: Path, binary: Path, hub: Cluster) -> None:
         self._name = name
@@ -87,33 +105,26 @@ class Manager:
     def describe(self) -> dict[str, Any]:
         return self._process.describe() if self._process else {}
 
-    async def install(self) -> None:
-        """Put its CRDs and webhooks on the hub, led to the ports of its last start if they are free, else to others."""
+    async def manifests(self, authority: bytes) -> list[dict[str, Any]]:
+        """Its CRDs and webhooks, led to the ports of its last start if they are free, else to others."""
         if not self._ports or any(port_in_use(port) for port in self._ports.values()):
             self._ports = {"webhook": free_port(), "health": free_port()} | ({"first": free_range()} if self._name == IN_MEMORY else {})
-        config = self._binary.parent / "config" / self._name
-        file = f"{self._name}.yaml"
-        await self._hub.kubectl("kustomize", str(config / "crd"), "--output", file)
-        objects = [*_read(self._hub.folder / file), *_read(config / "webhook" / "manifests.yaml")]
-        url, authority = f"https://127.0.0.1:{self._ports['webhook']}", (self._folder / "ca.crt").read_bytes()
-        installed = led_to(of_in_memory(objects) if self._name == IN_MEMORY else objects, self._name, url, authority)
-        definitions = [each for each in installed if each["kind"] == "CustomResourceDefinition"]
-        await self._hub.install_crds(f"{self._name}-crds.json", definitions)
-        await self._hub.apply(f"{self._name}-webhooks.json", [each for each in installed if each not in definitions])
+        config, crds = self._binary.parent / "config" / self._name, f"{self._name}.yaml"
+        await self._hub.kubectl("kustomize", str(config / "crd"), "--output", crds)
+        objects = [*_read(self._hub.folder / crds), *_read(config / "webhook" / "manifests.yaml")]
+        wanted = of_in_memory(objects) if self._name == IN_MEMORY else objects
+        return led_to(wanted, self._name, f"https://127.0.0.1:{self._ports['webhook']}", authority)
 
     async def start(self) -> None:
-        """Start it and return when its webhooks answer. A port may be taken by another meanwhile: then take others."""
-        for attempt in range(1, PORT_TRIES + 1):
-            self._process = Process(self._name, self._command(), self._folder)
-            await self._process.start()
-            try:
-                await self._until_ready(self._process)
-                return
-            except ProcessDied as death:
-                if attempt == PORT_TRIES or "address already in use" not in str(death):
-                    raise
-                self._ports = {}
-                await self.install()
+        """Start it and return when its webhooks answer. Raises ProcessDied with the reason otherwise."""
+        self._process = Process(self._name, self._command(), self._folder)
+        await self._process.start()
+        deadline = asyncio.get_running_loop().time() + READY_SECONDS
+        while not await asyncio.to_thread(self._ready):
+            self._process.check()
+            if asyncio.get_running_loop().time() > deadline:
+                raise ProcessDied(f"{self._name} is not ready after {READY_SECONDS} s. {self._process.obituary()}")
+            await asyncio.sleep(0.2)
 
     async def stop(self) -> None:
         if self._process:
@@ -133,14 +144,6 @@ class Manager:
             first = self._ports["first"]
             return [*command, f"--first-port={first}", f"--last-port={first + PORTS - 1}"]
         return [*command, "--leader-elect=false", "--diagnostics-address=0", "--insecure-diagnostics=true"]
-
-    async def _until_ready(self, process: Process) -> None:
-        deadline = asyncio.get_running_loop().time() + READY_SECONDS
-        while not await asyncio.to_thread(self._ready):
-            process.check()
-            if asyncio.get_running_loop().time() > deadline:
-                raise ProcessDied(f"{self._name} is not ready after {READY_SECONDS} s. {process.obituary()}")
-            await asyncio.sleep(0.2)
 
     def _ready(self) -> bool:
         connection = http.client.HTTPConnection("127.0.0.1", self._ports["health"], timeout=5)
