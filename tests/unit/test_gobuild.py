@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -135,6 +136,52 @@ def test_each_name_of_the_binary_acts_by_itself_and_the_version_is_in(program: P
     found = gobuild.programs(program)
     assert {name: said_by(path) for name, path in found.items()} == {"one": "one v1.2.3", "two": "two v1.2.3"}
     assert results(cache) == [found["one"].parent]
+
+
+@pytest.fixture
+def several(program: Program, tmp_path: Path) -> Program:
+    """A program and one of another module, whose manifests nobody may write to, as in Go's module cache."""
+    other = tmp_path / "other"
+    (other / "config" / "crd").mkdir(parents=True)
+    (other / "go.mod").write_text("module example.test/other\n\ngo 1.24\n")
+    (other / "main.go").write_text('package main\n\nfunc main() { print("other") }\n')
+    for name in ("crd/definition.yaml", "kustomization.yaml", "notes.txt"):
+        (other / "config" / name).write_text(name)
+        (other / "config" / name).chmod(0o444)
+    (other / "config" / "crd").chmod(0o555)
+    with open(program.sources / "go.mod", "a") as module:
+        module.write("\nrequire example.test/other v0.0.0\n\nreplace example.test/other => ../other\n")
+    packages = program.packages | {"example.test/other": ("other",)}
+    return replace(program, packages=packages, manifests={"other": "example.test/other"})
+
+
+def test_several_packages_of_a_module_lie_beside_each_other(several: Program, capsys: pytest.CaptureFixture[str]) -> None:
+    found = gobuild.programs(several)
+    assert {path.parent for path in found.values()} == {found["one"].parent}
+    assert said_by(found["two"]) == "two v1.2.3"
+    assert subprocess.run([found["other"]], capture_output=True, text=True, check=True).stderr == "other"
+    assert re.findall(r"Tool: (\w+)", capsys.readouterr().out) == ["sources", "compile"]
+
+
+def test_manifests_are_kept_beside_the_binaries_and_can_be_removed(several: Program) -> None:
+    folder = gobuild.programs(several)["other"].parent
+    kept = {str(path.relative_to(folder)): path for path in (folder / "config").rglob("*") if path.is_file()}
+    assert {name: path.read_text() for name, path in kept.items()} == {
+        "config/other/crd/definition.yaml": "crd/definition.yaml",
+        "config/other/kustomization.yaml": "kustomization.yaml",
+    }
+    assert all(path.stat().st_mode & 0o200 and path.parent.stat().st_mode & 0o200 for path in kept.values())
+
+
+def test_binaries_on_path_are_not_taken_without_their_manifests(several: Program, on_path: Callable[[str, str], Path]) -> None:
+    for name in several.names:
+        on_path(name, "echo not ours")
+    assert said_by(gobuild.programs(several)["one"]) == "one v1.2.3"
+
+
+def test_other_manifests_give_another_folder(several: Program) -> None:
+    without = gobuild.programs(replace(several, manifests={}))["other"]
+    assert gobuild.programs(several)["other"].parent != without.parent
 
 
 def test_second_call_does_not_call_go(program: Program, tmp_path: Path, on_path: Callable[[str, str], Path]) -> None:
