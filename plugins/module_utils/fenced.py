@@ -83,7 +83,7 @@ class FencedWriter:
             if before is None:
                 raise NotFound(f"{_header(item)} is not there any more.")
             changes = change(before)
-            if _holds(before, changes, merged=True):
+            if holds(before, changes, merged=True):
                 return Change("unchanged", before, before)
             if not self._check_mode:
                 self._verify()
@@ -171,10 +171,14 @@ class FencedWriter:
                 )
         return found
 
+    def verify(self) -> None:
+        """LockLost unless the lock is still ours. For right before a write that is not on the hub: no token goes with that."""
+        verify(self._hub, self._lock)
+        self._verified = True
+
     def _verify(self) -> None:
         if not self._verified:
-            verify(self._hub, self._lock)
-            self._verified = True
+            self.verify()
 
 
 def _address(item: Object) -> Address:
@@ -199,19 +203,19 @@ def differs(present: Object, wanted: Object) -> bool:
     )
     if ours is None:
         return True
-    return not _holds(present, wanted) or _has_unwanted(ours, wanted)
+    return not holds(present, wanted) or _has_unwanted(ours, wanted)
 
 
-def _holds(present: Any, wanted: Any, merged: bool = False) -> bool:
+def holds(present: Any, wanted: Any, merged: bool = False) -> bool:
     """Whether all of `wanted` is in `present`. The server may add fields to an object, but never entries to a list of ours.
 
     None is a field that is left to the server, but where `wanted` is to be `merged` one that must not be there.
     """
     if isinstance(wanted, Mapping):
         asked = wanted.items() if merged else [entry for entry in wanted.items() if entry[1] is not None]
-        return isinstance(present, Mapping) and all(_holds(present.get(key), value, merged) for key, value in asked)
+        return isinstance(present, Mapping) and all(holds(present.get(key), value, merged) for key, value in asked)
     if isinstance(wanted, list):
-        return isinstance(present, list) and len(present) == len(wanted) and all(map(_holds, present, wanted))
+        return isinstance(present, list) and len(present) == len(wanted) and all(map(holds, present, wanted))
     return bool(present == wanted)
 
 

@@ -234,7 +234,7 @@ class Kube:
                     raise error_from(int(seen["object"].get("code", 500)), seen["object"], what)
                 yield Event(seen["type"], seen["object"])
         except urllib3.exceptions.HTTPError as error:
-            raise Unreachable(f"{what}: the connection to {self.target.server} broke ({_reason(error)}).") from error
+            raise Unreachable(f"{what}: the connection to {self.target.server} broke ({reason_of(error)}).") from error
         finally:
             # In this order: a connection with the rest of a watch in it must not be used again.
             response.close()
@@ -401,7 +401,7 @@ class Kube:
         return True
 
     def _unreachable(self, error: Exception, what: str) -> KubeError:
-        reason = _reason(error)
+        reason = reason_of(error)
         if REFUSED_CERTIFICATE.search(reason):
             return Unauthorized(f"{what}: {self.target.server} refuses the client certificate ({reason}); check the kubeconfig.")
         if "certificate verify failed" in reason or "CERTIFICATE_VERIFY_FAILED" in reason:
@@ -475,7 +475,7 @@ def _date(response: urllib3.BaseHTTPResponse) -> datetime.datetime | None:
         return None
 
 
-def _reason(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
     """The innermost cause, without the addresses of objects that urllib3 puts in front of it."""
     inner = error
     while causes := [cause for cause in (getattr(inner, "reason", None), *inner.args) if isinstance(cause, BaseException)]:

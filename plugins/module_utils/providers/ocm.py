@@ -1,0 +1,392 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Clusters that OpenShift Cluster Manager makes and runs: OpenShift Dedicated, and ROSA with the customer's own account.
+
+A cluster is found by its id, and without one by its name, which is made from the place: a run that was killed after it had asked for the
+cluster finds it again, and never asks for two. The service knows no conditional writes, so before each write the lock is read once more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Any, ClassVar
+
+from ..fenced import Change, holds
+from ..kube_errors import Conflict, Invalid
+from ..third_party import yaml
+from .base import NoSuchCluster, NotReadyYet, NotSupported, Place, Provider, ProviderError
+from .model import Addon, ClusterRequest, ClusterSpec, IdentityProvider, Kubeconfig, Object, Region, ResourceSet
+from .ocm_api import CLIENT_ID, TOKEN_URL, URL, Access, OcmApi, segment
+from .ocm_identity import TYPES, comparable, digest, htpasswd_users, identity_body, noted_as
+from .ocm_model import (
+    OWNER,
+    STATES,
+    Pool,
+    class_of,
+    cluster_name,
+    listed,
+    new_cluster,
+    pool_name,
+    properties,
+    refused_change,
+    rounded,
+    shown,
+    spec_of,
+    version_of,
+    wanted_pools,
+    without_secrets,
+)
+from .ocm_secret import AccessSecret
+
+# The service takes no upgrade that would begin in less than five minutes.
+UPGRADE_NOTICE = timedelta(minutes=10)
+
+
+class ClusterProvider(Provider):
+    """One cluster of OpenShift Cluster Manager, whose token is in the Secret `<name>-ocm` beside it."""
+
+    TYPE: ClassVar[str] = "ocm"
+    SETTINGS: ClassVar[Mapping[str, Any]] = {
+        "url": {"type": "str", "default": URL, "description": "The address of OpenShift Cluster Manager's API."},
+        "token_url": {"type": "str", "default": TOKEN_URL, "description": "Where an access token is had for an offline token."},
+        "client_id": {"type": "str", "default": CLIENT_ID, "description": "The client that the offline token was issued for."},
+        "product": {"type": "str", "choices": ["osd", "rosa"], "default": "osd", "description": "The kind of managed OpenShift."},
+        "channel_group": {"type": "str", "default": "stable", "description": "The channel that versions are taken from."},
+        "ccs": {"type": "bool", "default": False, "description": "Whether to make the cluster in the customer's own cloud account."},
+        "aws_account_id": {"type": "str", "description": "The customer's account, with ccs on aws."},
+        "autoscaling": {
+            "type": "list",
+            "elements": "dict",
+            "description": "Classes of which an autoscaler decides the number of nodes.",
+            "options": {
+                "resource_class": {"type": "str", "required": True, "description": "One of those in node_requests."},
+                "min_replicas": {"type": "int", "required": True, "description": "Never fewer nodes."},
+                "max_replicas": {"type": "int", "required": True, "description": "Never more nodes."},
+            },
+        },
+        "properties": {"type": "dict", "description": "What to note at the cluster there, texts by name."},
+    }
+    SECRETS: ClassVar[Mapping[str, Any]] = {
+        "token": {"type": "str", "no_log": True, "description": "The offline token. Without it, the one that is in the Secret is used."},
+        "aws_access_key_id": {"type": "str", "no_log": True, "description": "Of the customer's account, with ccs on aws."},
+        "aws_secret_access_key": {"type": "str", "no_log": True, "description": "Of the customer's account, with ccs on aws."},
+        "gcp_service_account": {"type": "str", "no_log": True, "description": "The key file of a service account, with ccs on gcp."},
+    }
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        self._name = cluster_name(place.namespace, place.name)
+        self._owner = f"{place.namespace}/{place.name}"
+
+    # Every provider can do these
+
+    def create(self, request: ClusterRequest) -> ClusterSpec:
+        body = new_cluster(self._name, self._owner, request, self.place.class_label)
+        writer, access = self.writer, self._connect(request)
+        # Looked for before anything is written: credentials that are wrong change nothing.
+        cluster = self._find(ClusterSpec())
+        self.changes += self._secret.keep(writer, access)
+        return self._spec(cluster or self._make(body))
+
+    def update(self, spec: ClusterSpec, request: ClusterRequest) -> ClusterSpec:
+        writer, access = self.writer, self._connect(request)
+        cluster = self._existing(spec)
+        if problem := refused_change(cluster, request):
+            raise Invalid(f"The cluster {self._name} cannot be changed like that: {problem}. Make another one.", [])
+        self.changes += self._secret.keep(writer, access)
+        before = len(self.changes)
+        state = STATES.get(str(cluster.get("state")))
+        if state not in ("failed", "deprovisioning"):
+            noted = properties(self._owner, request)
+            if not holds(cluster.get("properties") or {}, noted):
+                self._patch(_path(cluster), "Cluster", self._name, cluster, {"properties": {**(cluster.get("properties") or {}), **noted}})
+        upgrading = False
+        if state == "ready":
+            self._bring_pools(cluster, request)
+            upgrading = self._upgrade(cluster, request.version)
+        if len(self.changes) > before and not self.place.check_mode:
+            cluster = self._api.get(_path(cluster), f"get cluster {self._name}")
+        now = self._spec(cluster)
+        return replace(now, updating=True) if upgrading else now
+
+    def delete(self, spec: ClusterSpec) -> bool:
+        writer = self.writer
+        if not self._secret.exists:
+            return True
+        cluster = self._find(spec)
+        if cluster is None:
+            self.changes += self._secret.remove(writer)
+            return True
+        if cluster.get("state") != "uninstalling":
+            self._delete(_path(cluster), "Cluster", self._name, cluster, dry_run=self.place.check_mode)
+        return False
+
+    def status(self, spec: ClusterSpec) -> ClusterSpec:
+        cluster = self._find(spec) if self._secret.exists else None
+        if cluster is not None:
+            return self._spec(cluster)
+        if self._secret.exists and spec.internal_id:
+            return ClusterSpec(internal_id=spec.internal_id, status="cleanup", status_details=f"the Secret {self._secret.name} is left")
+        return ClusterSpec()
+
+    # What not every provider can
+
+    def kubeconfig(self, spec: ClusterSpec) -> Kubeconfig:
+        cluster = self._usable(spec)
+        text = str(self._api.get(f"{_path(cluster)}/credentials", f"get the kubeconfig of {self._name}").get("kubeconfig") or "")
+        try:
+            content = yaml.safe_load(text)
+        except yaml.YAMLError:
+            content = None
+        if not isinstance(content, dict):
+            raise ProviderError(f"OpenShift Cluster Manager gives no kubeconfig of {self._name}; it has none of clusters with STS.")
+        return Kubeconfig(content, hashlib.sha256(text.encode()).hexdigest()[:16])
+
+    def dns(self, spec: ClusterSpec) -> str:
+        cluster = self._usable(spec)
+        for ingress in self._api.list_all(f"{_path(cluster)}/ingresses", f"list ingresses of {self._name}"):
+            if ingress.get("default") and ingress.get("dns_name"):
+                return str(ingress["dns_name"])
+        raise NotReadyYet(f"The ingress of {self._name} has no DNS name yet.")
+
+    def cloud_providers(self) -> list[str]:
+        return sorted(str(item["id"]) for item in self._api.list_all("cloud_providers", "list cloud providers"))
+
+    def regions(self, cloud_provider: str) -> list[Region]:
+        found = self._api.list_all(f"cloud_providers/{segment(cloud_provider)}/regions", f"list regions of {cloud_provider}")
+        usable = [item for item in found if item.get("enabled")]
+        return [Region(str(item["id"]), str(item.get("display_name") or ""), bool(item.get("supports_multi_az"))) for item in usable]
+
+    def add_identity_provider(self, spec: ClusterSpec, identity_provider: IdentityProvider) -> None:
+        if identity_provider.type not in TYPES:
+            raise NotSupported(self.TYPE, f"identity providers of the type {identity_provider.type}, only of {', '.join(TYPES)}")
+        body, users, name = identity_body(identity_provider), htpasswd_users(identity_provider), identity_provider.name
+        cluster = self._usable(spec)
+        self._api.hide([*identity_provider.secrets.values(), *users.values()])
+        path = f"{_path(cluster)}/identity_providers"
+        found = self._identity_provider(path, name)
+        noted, mark = noted_as(name), digest(identity_provider)
+        if found is None:
+            found = self._post(path, "IdentityProvider", name, body)
+        elif found.get("type") != body["type"]:
+            raise Invalid(
+                f"The identity provider {name} of {self._name} is of another type, {found.get('type')}; remove it first.", ["type"]
+            )
+        elif self._secret.content.get(noted) == mark and holds(without_secrets(found), comparable(body)):
+            return
+        else:
+            self._patch(f"{path}/{segment(found['id'])}", "IdentityProvider", name, found, {k: v for k, v in body.items() if k != "name"})
+        if users and "id" in found:
+            self._bring_users(f"{path}/{segment(found['id'])}/htpasswd_users", users)
+        # Last: a run that was killed before sends it all again.
+        self.changes += self._secret.keep(self.writer, {noted: mark})
+
+    def remove_identity_provider(self, spec: ClusterSpec, name: str) -> None:
+        path = f"{_path(self._usable(spec))}/identity_providers"
+        if found := self._identity_provider(path, name):
+            self._delete(f"{path}/{segment(found['id'])}", "IdentityProvider", name, found)
+
+    def apply_resources(self, spec: ClusterSpec, resources: ResourceSet) -> None:
+        path = f"{_path(self._usable(spec))}/external_configuration/syncsets"
+        wanted = {"resources": list(resources.items)}
+        found = self._api.find(f"{path}/{segment(resources.name)}", f"get syncset {resources.name} of {self._name}")
+        if found is None:
+            self._post(path, "Syncset", resources.name, {"id": resources.name, **wanted})
+        elif found.get("resources") != wanted["resources"]:
+            # The whole list: what is in it no longer is taken away in the cluster.
+            self._patch(f"{path}/{segment(resources.name)}", "Syncset", resources.name, found, wanted)
+
+    def remove_resources(self, spec: ClusterSpec, name: str) -> bool:
+        cluster = self._find(spec) if self._secret.exists else None
+        if cluster is None:
+            return True
+        path = f"{_path(cluster)}/external_configuration/syncsets/{segment(name)}"
+        found = self._api.find(path, f"get syncset {name} of {self._name}")
+        if found is not None:
+            self._delete(path, "Syncset", name, found)
+        return found is None
+
+    def scale(self, spec: ClusterSpec, resource_class: str, nodes: int) -> ClusterSpec:
+        cluster = self._usable(spec)
+        pools = {class_of(pool, self.place.class_label): pool for pool in self._pools(cluster)}
+        if nodes:
+            pool = Pool(resource_class, rounded(nodes, bool(cluster.get("multi_az"))))
+            self._bring_pool(cluster, pool, pools.get(resource_class))
+        elif resource_class in pools:
+            self._remove_pool(cluster, pools[resource_class])
+        return self._spec(cluster)
+
+    def install_addon(self, spec: ClusterSpec, addon: Addon) -> bool:
+        path = f"{_path(self._usable(spec))}/addons"
+        self._api.hide(addon.parameters.values())
+        body: Object = {
+            "addon": {"id": addon.id},
+            "parameters": [{"id": key, "value": value} for key, value in sorted(addon.parameters.items())],
+        }
+        found = self._api.find(f"{path}/{segment(addon.id)}", f"get add-on {addon.id} of {self._name}")
+        if found is None:
+            self._post(path, "AddOnInstallation", addon.id, body)
+            return False
+        present = {entry.get("id"): entry.get("value") for entry in listed(found.get("parameters"))}
+        if any(present.get(key) != value for key, value in addon.parameters.items()):
+            self._patch(f"{path}/{segment(addon.id)}", "AddOnInstallation", addon.id, found, {"parameters": body["parameters"]})
+            return False
+        if found.get("state") == "failed":
+            raise ProviderError(f"The add-on {addon.id} of {self._name} failed: {found.get('state_description') or 'no reason is given'}.")
+        return found.get("state") == "ready"
+
+    # How the service is reached
+
+    @cached_property
+    def _secret(self) -> AccessSecret:
+        return AccessSecret(self.place)
+
+    @cached_property
+    def _api(self) -> OcmApi:
+        return OcmApi(self._secret.access())
+
+    def _connect(self, request: ClusterRequest) -> dict[str, str]:
+        """Reach the service as the request says; what is to be kept of it for later calls."""
+        token = request.secrets.get("token") or self._secret.access().token
+        where = {"url": URL, "token_url": TOKEN_URL, "client_id": CLIENT_ID}
+        where = {key: str(request.settings.get(key) or default) for key, default in where.items()}
+        self._api = OcmApi(Access(token, **where))
+        self._api.hide(str(value) for value in request.secrets.values() if value)
+        return {"token": token, **where}
+
+    # The cluster
+
+    def _find(self, spec: ClusterSpec) -> Object | None:
+        found = None
+        if spec.internal_id:
+            found = self._api.find(f"clusters/{segment(spec.internal_id)}", f"get cluster {self._name}")
+        if found is None:
+            named = self._api.list_all("clusters", f"find cluster {self._name}", f"name = '{self._name}'")
+            found = named[0] if named else None
+            if found and (found.get("properties") or {}).get(OWNER) != self._owner:
+                raise ProviderError(
+                    f"OpenShift Cluster Manager has a cluster {self._name} that was not made for {self._owner}; it is left alone. "
+                    "Rename or delete it there."
+                )
+        return found
+
+    def _existing(self, spec: ClusterSpec) -> Object:
+        found = self._find(spec)
+        if found is None:
+            raise NoSuchCluster(f"OpenShift Cluster Manager has no cluster {self._name} for {self._owner}.")
+        return found
+
+    def _usable(self, spec: ClusterSpec) -> Object:
+        """The cluster, where it can be worked with."""
+        found = self._existing(spec)
+        state = str(found.get("state"))
+        if STATES.get(state) in ("failed", "deprovisioning"):
+            raise NoSuchCluster(f"The cluster {self._name} is in the state {state}, and nothing can be done with it but to delete it.")
+        if STATES.get(state) != "ready":
+            raise NotReadyYet(f"The cluster {self._name} is in the state {state}; try again when it is ready.")
+        return found
+
+    def _make(self, body: Object) -> Object:
+        try:
+            made = self._post("clusters", "Cluster", self._name, body, dry_run=self.place.check_mode)
+        except (Conflict, Invalid):
+            # Another run may have been quicker: the service takes a name only once.
+            found = self._find(ClusterSpec())
+            if found is None:
+                raise
+            return found
+        return {"state": "pending", **made}
+
+    def _spec(self, cluster: Object) -> ClusterSpec:
+        pools = self._pools(cluster) if "id" in cluster else []
+        return spec_of(cluster, pools, self.place.class_label, self._api.access.url)
+
+    def _upgrade(self, cluster: Object, version: str) -> bool:
+        """Have the cluster upgraded, where it has another version; whether it will be."""
+        if version in ("", version_of(cluster)):
+            return False
+        path = f"{_path(cluster)}/upgrade_policies"
+        policies = self._api.list_all(path, f"list upgrades of {self._name}")
+        if not any(policy.get("version") == version for policy in policies):
+            start = (datetime.now(UTC) + UPGRADE_NOTICE).strftime("%Y-%m-%dT%H:%M:%SZ")
+            body = {"schedule_type": "manual", "upgrade_type": "OSD", "version": version, "next_run": start}
+            self._post(path, "UpgradePolicy", version, body)
+        return True
+
+    # Machine pools
+
+    def _pools(self, cluster: Object) -> list[Object]:
+        return self._api.list_all(f"{_path(cluster)}/machine_pools", f"list machine pools of {self._name}")
+
+    def _bring_pools(self, cluster: Object, request: ClusterRequest) -> None:
+        """Have the pools of the request. Those of classes that are asked for no longer go, those of others stay."""
+        wanted = wanted_pools(request)
+        present = {class_of(pool, self.place.class_label): pool for pool in self._pools(cluster)}
+        for pool in wanted:
+            self._bring_pool(cluster, pool, present.get(pool.resource_class))
+        kept = {pool.resource_class for pool in wanted}
+        for resource_class, found in present.items():
+            if wanted and resource_class not in kept and self.place.class_label in (found.get("labels") or {}):
+                self._remove_pool(cluster, found)
+
+    def _bring_pool(self, cluster: Object, pool: Pool, found: Object | None) -> None:
+        path = f"{_path(cluster)}/machine_pools"
+        if found is None:
+            self._post(path, "MachinePool", pool_name(pool.resource_class), pool.body(self.place.class_label))
+        elif not holds(found, pool.size) or (pool.limits is None and found.get("autoscaling")):
+            self._patch(f"{path}/{segment(found['id'])}", "MachinePool", found["id"], found, pool.size)
+
+    def _remove_pool(self, cluster: Object, found: Object) -> None:
+        self._delete(f"{_path(cluster)}/machine_pools/{segment(found['id'])}", "MachinePool", found["id"], found)
+
+    # Identity providers
+
+    def _identity_provider(self, path: str, name: str) -> Object | None:
+        found = self._api.list_all(path, f"list identity providers of {self._name}")
+        return next((item for item in found if item.get("name") == name), None)
+
+    def _bring_users(self, path: str, users: Mapping[str, str]) -> None:
+        """Have exactly these users. Their passwords can't be compared, so they are set."""
+        present = {user.get("username"): user for user in self._api.list_all(path, f"list htpasswd users of {self._name}")}
+        for user, password in users.items():
+            if user in present:
+                self._patch(f"{path}/{segment(present[user]['id'])}", "HTPasswdUser", user, {}, {"hashed_password": password})
+            else:
+                self._post(path, "HTPasswdUser", user, {"username": user, "hashed_password": password})
+        for user, found in present.items():
+            if user not in users:
+                self._delete(f"{path}/{segment(found['id'])}", "HTPasswdUser", str(user), {})
+
+    # Writes: each is fenced, and noted without secrets
+
+    def _post(self, path: str, kind: str, name: str, body: Object, *, dry_run: bool = False) -> Object:
+        made = body
+        if dry_run or self._may_write():
+            made = self._api.post(path, f"create {kind} {name}", body, dry_run=dry_run) or body
+        self.changes.append(Change("created", None, shown(kind, name, body)))
+        return made
+
+    def _patch(self, path: str, kind: str, name: str, found: Object, body: Object) -> None:
+        if self._may_write():
+            self._api.patch(path, f"change {kind} {name}", body)
+        before = {key: found[key] for key in body if key in found}
+        self.changes.append(Change("changed", shown(kind, name, before), shown(kind, name, body)))
+
+    def _delete(self, path: str, kind: str, name: str, found: Object, *, dry_run: bool = False) -> None:
+        if dry_run or self._may_write():
+            self._api.delete(path, f"delete {kind} {name}", dry_run=dry_run)
+        self.changes.append(Change("deleted", shown(kind, name, found), None))
+
+    def _may_write(self) -> bool:
+        if self.place.check_mode:
+            return False
+        self.writer.verify()
+        return True
+
+
+def _path(cluster: Object) -> str:
+    return f"clusters/{segment(str(cluster['id']))}"
