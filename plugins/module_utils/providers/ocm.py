@@ -16,10 +16,11 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from ..fenced import Change, holds
-from ..kube_errors import Conflict, Invalid
+from ..kube import Object
+from ..kube_errors import Conflict, Invalid, NotFound
 from ..third_party import yaml
 from .base import NoSuchCluster, NotReadyYet, NotSupported, Place, Provider, ProviderError
-from .model import Addon, ClusterRequest, ClusterSpec, IdentityProvider, Kubeconfig, Object, Region, ResourceSet
+from .model import Addon, ClusterRequest, ClusterSpec, IdentityProvider, Kubeconfig, Region, ResourceSet
 from .ocm_api import CLIENT_ID, TOKEN_URL, URL, Access, OcmApi, segment
 from .ocm_identity import TYPES, comparable, digest, htpasswd_users, identity_body, noted_as
 from .ocm_model import (
@@ -299,10 +300,15 @@ class ClusterProvider(Provider):
             if found is None:
                 raise
             return found
-        return {"state": "pending", **made}
+        # What a dry run shows has an id that nothing is found by.
+        return {"state": "pending", **made} if not self.place.check_mode else {**body, "state": "pending"}
 
     def _spec(self, cluster: Object) -> ClusterSpec:
-        pools = self._pools(cluster) if "id" in cluster else []
+        try:
+            pools = self._pools(cluster) if "id" in cluster else []
+        except NotFound:
+            # It has gone meanwhile, as the next look will tell.
+            pools = []
         return spec_of(cluster, pools, self.place.class_label, self._api.access.url)
 
     def _upgrade(self, cluster: Object, version: str) -> bool:
@@ -351,7 +357,7 @@ class ClusterProvider(Provider):
 
     def _bring_users(self, path: str, users: Mapping[str, str]) -> None:
         """Have exactly these users. Their passwords can't be compared, so they are set."""
-        present = {user.get("username"): user for user in self._api.list_all(path, f"list htpasswd users of {self._name}")}
+        present = {str(user.get("username")): user for user in self._api.list_all(path, f"list htpasswd users of {self._name}")}
         for user, password in users.items():
             if user in present:
                 self._patch(f"{path}/{segment(present[user]['id'])}", "HTPasswdUser", user, {}, {"hashed_password": password})
@@ -359,7 +365,7 @@ class ClusterProvider(Provider):
                 self._post(path, "HTPasswdUser", user, {"username": user, "hashed_password": password})
         for user, found in present.items():
             if user not in users:
-                self._delete(f"{path}/{segment(found['id'])}", "HTPasswdUser", str(user), {})
+                self._delete(f"{path}/{segment(found['id'])}", "HTPasswdUser", user, {})
 
     # Writes: each is fenced, and noted without secrets
 

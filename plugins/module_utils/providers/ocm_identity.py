@@ -9,8 +9,9 @@ import json
 import re
 from typing import Any
 
+from ..kube import Object
 from ..kube_errors import Invalid
-from .model import IdentityProvider, Object
+from .model import IdentityProvider
 from .ocm_model import HIDDEN, without_secrets
 
 # By OpenShift's name of a type: the service's, and the field that its settings are in.

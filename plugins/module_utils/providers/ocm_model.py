@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from ..kube import Object
 from ..kube_errors import Invalid
 from .model import (
     AVAILABLE,
@@ -23,7 +24,6 @@ from .model import (
     ClusterRequest,
     ClusterSpec,
     NodeSet,
-    Object,
     State,
     Verdict,
 )
