@@ -1,0 +1,210 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The lease: who leads, by one object that is only ever written if it is still what the writer has seen.
+
+What it assumes of clocks: that they run at about the same speed, and nothing else. Nobody compares times of two machines.
+- A watcher takes the lease over when it has seen the same ETag for a whole ttl, the holder's ttl, on a clock of its own.
+- The leader stops acting a third of the ttl before anyone could, counted from before its last successful write was sent.
+
+A term, once over, stays over: whoever leads again does so under a new epoch. A released lock is emptied and keeps its epoch. One that somebody
+has deleted is put back with the epoch of the state, and then must expire.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from .coordination import Content, Document, Documents, Place, awake, field, now
+from .s3 import ObjectStore
+from .s3_errors import BadOptions, Fenced, Missing, PreconditionFailed
+
+TTL = 30.0
+SHORTEST = 3.0
+RESTORED = "(restored)"
+
+
+@dataclass(frozen=True)
+class Lock:
+    """What the lock object says. `holder` is empty when nobody leads."""
+
+    holder: str = ""
+    instance: str = ""
+    epoch: int = 0
+    ttl: float = TTL
+    acquired: str = ""
+
+    @property
+    def held(self) -> bool:
+        return bool(self.holder)
+
+    def content(self) -> Content:
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Term:
+    """An uninterrupted time of leading: the lock as it was written last, and when, on our clock, to stop acting."""
+
+    epoch: int
+    document: Document
+    deadline: float
+
+
+class Lease:
+    """One contender for one place. `instance` is what no other contender has, not even the same one after a restart."""
+
+    def __init__(
+        self, store: ObjectStore, place: Place, holder: str, instance: str, ttl: float = TTL, clock: Callable[[], float] = awake
+    ) -> None:
+        if ttl < SHORTEST:
+            raise BadOptions(f"ttl is {ttl:g}; a lease lasts {SHORTEST:g} seconds at least.")
+        if not holder:
+            raise BadOptions("holder is empty; an empty holder means that nobody leads.")
+        self.place, self.holder, self.instance, self.ttl = place, holder, instance, float(ttl)
+        self._documents = Documents(store, place.identity())
+        self._key = place.key("lock")
+        self._clock = clock
+        self._seen: Document | None = None
+        self._seen_since: float | None = None
+        self._acquired = ""
+        self._term: Term | None = None
+
+    @property
+    def renew_every(self) -> float:
+        return self.ttl / 2
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the term, 0 if there is none."""
+        return self._term.epoch if self._term else 0
+
+    def acting_seconds(self) -> float:
+        """For how long the leader may act from now; 0 or less if it may not."""
+        return self._term.deadline - self._clock() if self._term else 0.0
+
+    def acting(self) -> bool:
+        """Whether work may be started now."""
+        return self.acting_seconds() > 0
+
+    def look(self) -> Lock | None:
+        """What the lock says now. How long it has said so is remembered."""
+        found = self._documents.read(self._key, self._seen)
+        if found is not self._seen or self._seen_since is None:
+            # The answer's time: the object is at least that old, so nothing expires early.
+            self._seen, self._seen_since = found, self._clock()
+        return lock_of(self._key, found) if found else None
+
+    def expires_in(self) -> float:
+        """In how many seconds what was seen last could be taken over, if it stays the same."""
+        lasts = lock_of(self._key, self._seen).ttl if self._seen else self.ttl
+        return lasts - (self._clock() - self._seen_since) if self._seen_since is not None else lasts
+
+    def attempt(self) -> bool:
+        """Take the lead if that is allowed now. Call it again and again: only time shows that a holder is gone."""
+        if self.acting():
+            return True
+        lock = self.look()
+        if lock is None:
+            last = self._epoch_of_state()
+            return self._restore(last) if last else self._take(1)
+        # One's own is what an earlier write left that was thought to be lost; nobody acts under it.
+        free = not lock.held or lock.instance == self.instance or self.expires_in() <= 0
+        return free and self._take(lock.epoch + 1)
+
+    def renew(self) -> bool:
+        """Lead for another ttl. False if the term is over; an error means that it is not known yet, so try again."""
+        if not self._term or not self.acting():
+            self._term = None
+            return False
+        term, sent = self._term, self._clock()
+        document = self._swap(term.document, self._lock(term.epoch))
+        # An answer that comes after the deadline is too late: whoever acted has been told to stop.
+        self._term = replace(term, document=document, deadline=self._deadline(sent)) if document and self.acting() else None
+        return self.acting()
+
+    def resume(self) -> bool:
+        """Renew a term that an earlier process of the same instance has begun: nobody was in between, or the write is refused."""
+        lock = self.look()
+        if not lock or not self._seen or not lock.held or lock.instance != self.instance:
+            return False
+        self._acquired, sent = lock.acquired, self._clock()
+        document = self._swap(self._seen, self._lock(lock.epoch))
+        self._term = Term(lock.epoch, document, self._deadline(sent)) if document else None
+        return self.acting()
+
+    def release(self) -> bool:
+        """Stop acting, then empty the lock for the next; its epoch stays. False if it was not ours."""
+        term, self._term = self._term, None
+        if term is None:
+            return False
+        return self._swap(term.document, Lock(epoch=term.epoch, ttl=self.ttl)) is not None
+
+    def _take(self, epoch: int) -> bool:
+        self._acquired, sent = now(), self._clock()
+        content = self._lock(epoch).content()
+        try:
+            if self._seen:
+                document = self._documents.replace(self._key, content, self._seen)
+            else:
+                document = self._documents.create(self._key, content)
+        except (PreconditionFailed, Missing):
+            return False
+        self._term = Term(epoch, document, self._deadline(sent))
+        return self.acting()
+
+    def _restore(self, epoch: int) -> bool:
+        """Put back a lock that somebody has deleted, as one that must expire: its holder may act still. Nobody leads by that."""
+        with contextlib.suppress(PreconditionFailed):
+            self._documents.create(self._key, Lock(RESTORED, "", epoch, self.ttl, now()).content())
+        return False
+
+    def _swap(self, known: Document, lock: Lock) -> Document | None:
+        """Write our lock over `known`, or over an earlier write of ours that came late. None if it is not ours any more."""
+        while True:
+            try:
+                return self._documents.replace(self._key, lock.content(), known)
+            except (PreconditionFailed, Missing):
+                found = self._documents.read(self._key)
+                if found is None or not self._ours(lock_of(self._key, found), lock.epoch):
+                    return None
+                known = found
+
+    def _ours(self, found: Lock, epoch: int) -> bool:
+        return found.instance == self.instance and found.epoch == epoch
+
+    def _lock(self, epoch: int) -> Lock:
+        return Lock(self.holder, self.instance, epoch, self.ttl, self._acquired)
+
+    def _deadline(self, sent: float) -> float:
+        return sent + self.ttl - self.ttl / 3
+
+    def _epoch_of_state(self) -> int:
+        state = self._documents.read(self.place.key("state"))
+        return int(field(state, self.place.key("state"), "epoch", int)) if state else 0
+
+
+def lock_of(key: str, document: Document) -> Lock:
+    return Lock(
+        holder=field(document, key, "holder", str),
+        instance=field(document, key, "instance", str),
+        epoch=field(document, key, "epoch", int),
+        ttl=float(field(document, key, "ttl", (int, float))),
+        acquired=str(document.content.get("acquired", "")),
+    )
+
+
+def read_lock(documents: Documents, place: Place) -> Lock:
+    """What the lock of a place says; one that was never taken has the epoch 0."""
+    document = documents.read(place.key("lock"))
+    return lock_of(place.key("lock"), document) if document else Lock()
+
+
+def verify(documents: Documents, place: Place, epoch: int) -> Lock:
+    """Fenced unless `epoch` is that of who leads now. Whoever acts for a leader asks this first."""
+    lock = read_lock(documents, place)
+    if lock.epoch != epoch or not lock.held:
+        leads = f"{lock.holder} leads under epoch {lock.epoch}" if lock.held else f"nobody leads; the last epoch was {lock.epoch}"
+        raise Fenced(f"Epoch {epoch} of {place} is not the current one: {leads}. Nothing was written.")
+    return lock
