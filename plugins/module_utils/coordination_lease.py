@@ -67,9 +67,11 @@ class Lease:
         self._key = place.key("lock")
         self._clock = clock
         self._seen: Document | None = None
+        self._seen_lock: Lock | None = None
         self._seen_since: float | None = None
         self._acquired = ""
         self._term: Term | None = None
+        self._last_epoch = 0
 
     @property
     def renew_every(self) -> float:
@@ -93,12 +95,13 @@ class Lease:
         found = self._documents.read(self._key, self._seen)
         if found is not self._seen or self._seen_since is None:
             # The answer's time: the object is at least that old, so nothing expires early.
+            self._seen_lock = lock_of(self._key, found) if found else None
             self._seen, self._seen_since = found, self._clock()
-        return lock_of(self._key, found) if found else None
+        return self._seen_lock
 
     def expires_in(self) -> float:
         """In how many seconds what was seen last could be taken over, if it stays the same."""
-        lasts = lock_of(self._key, self._seen).ttl if self._seen else self.ttl
+        lasts = self._seen_lock.ttl if self._seen_lock else self.ttl
         return lasts - (self._clock() - self._seen_since) if self._seen_since is not None else lasts
 
     def attempt(self) -> bool:
@@ -142,6 +145,8 @@ class Lease:
         return self._swap(term.document, Lock(epoch=term.epoch, ttl=self.ttl)) is not None
 
     def _take(self, epoch: int) -> bool:
+        # A lock that was deleted and put back may know less than we do.
+        self._last_epoch = epoch = max(epoch, self._last_epoch + 1)
         self._acquired, sent = now(), self._clock()
         content = self._lock(epoch).content()
         try:

@@ -33,6 +33,7 @@ class State:
     intent: Content = field(default_factory=dict)
     decision: Content = field(default_factory=dict)
     step: str = ""
+    leader: str = ""
     writer: str = ""
     written: str = ""
     document: Document | None = field(default=None, compare=False, repr=False)
@@ -108,21 +109,22 @@ class StateStore:
             intent=field_of(document, self._key, "intent", dict),
             decision=field_of(document, self._key, "decision", dict),
             step=field_of(document, self._key, "step", str),
+            leader=field_of(document, self._key, "leader", str),
             writer=str(document.content.get("writer", "")),
             written=str(document.content.get("written", "")),
             document=document,
         )
 
     def seal(self, epoch: int) -> State:
-        """Put the state under a new epoch, as the first thing that a new leader does. Twice is once."""
+        """Put the state under a new epoch, as the first thing that a new leader, the writer, does. Twice is once; another's is Fenced."""
         for _attempt in range(SWAP_TRIES):
             state = self.read()
-            if state.epoch == epoch:
+            if state.epoch == epoch and state.leader == self._writer:
                 return state
-            if state.epoch > epoch:
+            if state.epoch >= epoch:
                 raise _fenced(self.place, epoch, state)
             try:
-                return self._replace(state, epoch, {})
+                return self._replace(state, epoch, self._writer, {})
             except (PreconditionFailed, Missing):
                 # The leader before has written something still, which now is part of what is sealed.
                 continue
@@ -134,7 +136,7 @@ class StateStore:
         if all(getattr(state, name) == value for name, value in changes.items()):
             return state
         try:
-            return self._replace(state, epoch, changes)
+            return self._replace(state, epoch, state.leader, changes)
         except (PreconditionFailed, Missing) as error:
             raise StaleRevision(f"The state of {self.place} has changed since revision {state.revision} was read. Nothing was written.") from error
 
@@ -155,10 +157,10 @@ class StateStore:
             )
         return state
 
-    def _replace(self, state: State, epoch: int, changes: Mapping[str, Any]) -> State:
+    def _replace(self, state: State, epoch: int, leader: str, changes: Mapping[str, Any]) -> State:
         self.history.record(state)
         fields = {name: getattr(state, name) for name in FIELDS} | dict(changes)
-        new = State(epoch=epoch, revision=state.revision + 1, writer=self._writer, written=now(), **fields)
+        new = State(epoch=epoch, revision=state.revision + 1, leader=leader, writer=self._writer, written=now(), **fields)
         content = new.content()
         if state.document:
             document = self._documents.replace(self._key, content, state.document)
@@ -223,4 +225,4 @@ def behind(mirror: Decided, state: State) -> bool:
 
 
 def _fenced(place: Place, epoch: int, state: State) -> Fenced:
-    return Fenced(f"The state of {place} is sealed with epoch {state.epoch}; epoch {epoch} is over. Nothing was written.")
+    return Fenced(f"The state of {place} is sealed with epoch {state.epoch} by {state.leader}; epoch {epoch} is over. Nothing was written.")
