@@ -128,7 +128,9 @@ class StateStore:
             except (PreconditionFailed, Missing):
                 # The leader before has written something still, which now is part of what is sealed.
                 continue
-        raise CoordinationError(f"The state of {self.place} changes faster than it can be sealed. Look for what writes it under an old epoch.")
+        raise CoordinationError(
+            f"The state of {self.place} changes faster than it can be sealed. Look for what writes it under an old epoch."
+        )
 
     def write(self, epoch: int, changes: Mapping[str, Any], expected_revision: int | None = None) -> State:
         """Change some of `FIELDS`. What is so already is not written again."""
@@ -138,7 +140,9 @@ class StateStore:
         try:
             return self._replace(state, epoch, state.leader, changes)
         except (PreconditionFailed, Missing) as error:
-            raise StaleRevision(f"The state of {self.place} has changed since revision {state.revision} was read. Nothing was written.") from error
+            raise StaleRevision(
+                f"The state of {self.place} has changed since revision {state.revision} was read. Nothing was written."
+            ) from error
 
     def plan(self, epoch: int, changes: Mapping[str, Any], expected_revision: int | None = None) -> State:
         """The state as it is, if `write` may change it so."""

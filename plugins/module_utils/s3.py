@@ -16,7 +16,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from .s3_errors import BadOptions, Denied, Missing, NoConditions, NoSuchBucket, PreconditionFailed, S3Error, ServerError, Unconfirmed, Unreachable
+from .s3_errors import (
+    BadOptions,
+    Denied,
+    Missing,
+    NoConditions,
+    NoSuchBucket,
+    PreconditionFailed,
+    S3Error,
+    ServerError,
+    Unconfirmed,
+    Unreachable,
+)
 
 try:
     import boto3

@@ -19,7 +19,14 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.coordination im
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_lease import Lease, verify
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_state import FIELDS, Decision, History, StateStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import ObjectStore, Stored
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3_errors import Fenced, Missing, PreconditionFailed, S3Error, ServerError, Unreachable
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3_errors import (
+    Fenced,
+    Missing,
+    PreconditionFailed,
+    S3Error,
+    ServerError,
+    Unreachable,
+)
 
 PLACE = Place("orders", "demo")
 LOCK, STATE, DECISION, HISTORY = (PLACE.key(part) for part in ("lock", "state", "decision", "history/"))
@@ -114,7 +121,9 @@ class Watched(MemoryBucket):
         content = json.loads(body)
         if key == STATE:
             if content["epoch"] < self.simulation.highest_leader:
-                raise Violation(f"state written under epoch {content['epoch']} after epoch {self.simulation.highest_leader} has begun to act")
+                raise Violation(
+                    f"state written under epoch {content['epoch']} after epoch {self.simulation.highest_leader} has begun to act"
+                )
             if self.revisions and content["revision"] != self.revisions[-1]["revision"] + 1:
                 raise Violation(f"revision {content['revision']} follows on {self.revisions[-1]['revision']}")
             self.revisions.append(content)
