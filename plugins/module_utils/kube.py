@@ -22,6 +22,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from .kube_config import Target, self_contained, target
 from .kube_errors import (
+    ApplyConflict,
     BadCredentials,
     Conflict,
     Gone,
@@ -83,6 +84,12 @@ class Event:
 
     type: str
     object: Object
+
+
+class Listing(list[Object]):
+    """All objects of a kind; `version` is that of the list as a whole, from which a watch goes on."""
+
+    version = ""
 
 
 class Kube:
@@ -150,16 +157,17 @@ class Kube:
 
     def list_all(
         self, api_version: str, kind: str, namespace: str | None = None, label_selector: str = "", field_selector: str = ""
-    ) -> list[Object]:
+    ) -> Listing:
         """All objects of a kind, page by page. A list that grew too old between two pages is begun again."""
         path = self._path(api_version, kind, namespace)
         while True:
-            items: list[Object] = []
+            items = Listing()
             query = {"limit": str(PAGE), "labelSelector": label_selector, "fieldSelector": field_selector, "continue": ""}
             try:
                 while True:
                     answer = self._json("GET", path, f"list {kind}", query)
                     items += [{"apiVersion": api_version, "kind": kind} | item for item in answer["items"]]
+                    items.version = answer["metadata"].get("resourceVersion", "")
                     query["continue"] = answer["metadata"].get("continue", "")
                     if not query["continue"]:
                         return items
@@ -177,7 +185,13 @@ class Kube:
     def apply(self, item: Object, *, force: bool = False, dry_run: bool = False) -> Object:
         """Server-side apply as one field manager. Another manager's fields are an ApplyConflict, unless `force`."""
         query = {"fieldManager": FIELD_MANAGER, "force": str(force).lower(), "dryRun": "All" if dry_run else ""}
-        return self._send(item, "PATCH", f"apply {_called_of(item)}", query=query, content_type=APPLY)
+        try:
+            return self._send(item, "PATCH", f"apply {_called_of(item)}", query=query, content_type=APPLY)
+        except ApplyConflict as error:
+            if force or set(error.fields) != {FIELD_MANAGER}:
+                raise
+            # What we have written otherwise than by apply is ours as well, though the server keeps a separate book on it.
+            return self.apply(item, force=True, dry_run=dry_run)
 
     def patch(
         self, item: Object, changes: Object | Sequence[Object], *, subresource: str = "", checked: bool = True, dry_run: bool = False

@@ -84,6 +84,9 @@ def test_a_list_is_complete_however_many_pages_it_has(kube: Kube, namespace: str
     found = kube.list_all("v1", "ConfigMap", namespace, label_selector="odd")
     assert [item["metadata"]["name"] for item in found] == names
     assert kube.requests - before == 4
+    later = kube.create(config_map(namespace, "later"))
+    event = next(iter(kube.watch("v1", "ConfigMap", namespace, since=found.version, seconds=5)))
+    assert event.object["metadata"]["name"] == later["metadata"]["name"], "a watch goes on where the list ends"
     assert {(item["apiVersion"], item["kind"]) for item in found} == {("v1", "ConfigMap")}, "an item can be written back as it is"
     odd = kube.list_all("v1", "ConfigMap", namespace, label_selector="odd=1")
     assert [item["metadata"]["name"] for item in odd] == ["item-1", "item-3", "item-5"]
@@ -173,6 +176,23 @@ def test_an_apply_conflict_names_the_other_manager_and_its_fields(hub: Access, k
 
     forced = kube.apply(config_map(namespace, a="ours", c="ours"), force=True)
     assert forced["data"] == {"a": "ours", "b": "theirs", "c": "ours"}
+
+
+def test_what_we_wrote_otherwise_is_no_conflict_with_ourselves(hub: Access, kube: Kube, namespace: str) -> None:
+    kube.create(config_map(namespace, a="1", b="1"))
+    assert kube.apply(config_map(namespace, a="2"), dry_run=True)["data"]["a"] == "2"
+    made = kube.apply(config_map(namespace, a="2"))
+    assert made["data"]["a"] == "2"
+    kube.patch(made, {"data": {"a": "3"}})
+    assert kube.apply(config_map(namespace, a="4"))["data"]["a"] == "4"
+    # But what is ours and also another's is still theirs.
+    kube.patch(kube.get("v1", "ConfigMap", "settings", namespace), {"data": {"b": "2"}})
+    hub.kubectl(
+        "patch", "configmap", "settings", "-n", namespace, "--field-manager=gitops", "--type=merge", "-p", '{"data": {"c": "theirs"}}'
+    )
+    with pytest.raises(ApplyConflict, match="gitops"):
+        kube.apply(config_map(namespace, a="5", b="5", c="5"))
+    assert kube.get("v1", "ConfigMap", "settings", namespace)["data"] == {"a": "4", "b": "2", "c": "theirs"}
 
 
 def test_a_dry_run_tells_and_changes_nothing(kube: Kube, namespace: str) -> None:
