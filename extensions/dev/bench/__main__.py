@@ -8,7 +8,7 @@ from pathlib import Path
 from ...sandbox import gobuild
 from ...sandbox.sandbox import Sandbox
 from ...sandbox.screen import heading, run_command
-from .order_rows import contention, fifty_orders, one_order
+from .order_rows import contention, fifty_orders, one_order, usual_way
 from .sandbox_rows import control_planes, many_status_only
 from .timing import table
 
@@ -22,7 +22,8 @@ def main() -> int:
             rows = [*control_planes(sandbox), *many_status_only(sandbox)]
             sandbox.down()
             load.up(status_only=True, attached=True)
-            rows += [*one_order(load), *fifty_orders(load), *contention(load)]
+            usual_time = usual_way(load)
+            rows += [*one_order(load, usual_time), *fifty_orders(load, usual_time), *contention(load)]
         finally:
             sandbox.down()
             load.down()

@@ -37,7 +37,10 @@ class BareClient:
         return text
 
     def requests(self) -> int:
-        """How many requests the API server has answered to Ansible, by its own count; watches and leader leases do not count."""
+        """How many requests the API server has answered, to whomever, by its own count; watches do not count.
+
+        Pause who else asks while you count. What then remains beside yours are its own to itself, about one in three seconds.
+        """
         return self._counted(r'verb="(GET|LIST|POST|PUT|PATCH|APPLY|DELETE)"')
 
     def writes(self) -> int:

@@ -30,10 +30,17 @@ CONTENTION_SECONDS = 5.0
 EMPTY = "- name: Nothing\n  hosts: localhost\n  gather_facts: false\n  tasks: []\n"
 
 
-def one_order(load: Sandbox) -> Iterator[Row]:
-    """One order as one ansible-playbook run, against an empty playbook and against a task an object."""
-    hub = Access(load.kubeconfig())
-    hub.kubectl("create", "namespace", "orders")
+def usual_way(load: Sandbox) -> list[float]:
+    """One order as one ansible-playbook run with a task an object: what the others are compared with."""
+    Access(load.kubeconfig()).kubectl("create", "namespace", "orders")
+    create_orders(BareClient(load.kubeconfig()), ["usual"])
+    with timed("One order the usual way, a task an object") as taken:
+        run(load, str(HERE / "usual_way.yml"), order_name="usual", order_namespace="orders")
+    return taken
+
+
+def one_order(load: Sandbox, usual_time: list[float]) -> Iterator[Row]:
+    """One order as one ansible-playbook run, against an empty playbook and against the usual way."""
     client = BareClient(load.kubeconfig())
     empty = load.state / "empty.yml"
     empty.write_text(EMPTY)
@@ -41,17 +48,10 @@ def one_order(load: Sandbox) -> Iterator[Row]:
     with timed("An empty playbook") as empty_time:
         run(load, str(empty))
     create_orders(client, ["one"])
-    before = client.requests()
-    with timed("One order by create_cluster") as order_time:
+    with counted(load, client) as sent, timed("One order by create_cluster") as order_time:
         run(load, "openfleet.clusters.create_cluster", cluster_order_name="one", cluster_order_namespace="orders")
-    sent = client.requests() - before
-    before = client.requests()
-    with timed("The same order again") as again_time:
+    with counted(load, client) as sent_again, timed("The same order again") as again_time:
         run(load, "openfleet.clusters.create_cluster", cluster_order_name="one", cluster_order_namespace="orders")
-    sent_again = client.requests() - before
-    create_orders(client, ["usual"])
-    with timed("One order the usual way, a task an object") as usual_time:
-        run(load, str(HERE / "usual_way.yml"), order_name="usual", order_namespace="orders")
     above = f"{order_time[0] - empty_time[0]:.2f} s"
     yield (
         "one order, above an empty playbook",
@@ -59,27 +59,21 @@ def one_order(load: Sandbox) -> Iterator[Row]:
         f"the usual way: {usual_time[0] - empty_time[0]:.2f} s",
         ratio(order_time, usual_time),
     )
-    yield "API requests of one order", f"{sent}", f"of a second run: {sent_again}", ""
+    yield "API requests of one order", f"{sent[0]}", f"of a second run: {sent_again[0]}", ""
     yield "the same order again", seconds(again_time), f"an empty playbook: {seconds(empty_time)}", ratio(again_time, empty_time)
-    USUAL.append(usual_time[0])
 
 
-USUAL: list[float] = []
-
-
-def fifty_orders(load: Sandbox) -> Iterator[Row]:
+def fifty_orders(load: Sandbox, usual_time: list[float]) -> Iterator[Row]:
     """Fifty orders in one run until the last HostedCluster exists, against fifty usual runs, and against the bare requests."""
     client = BareClient(load.kubeconfig())
     names = [f"many-{number}" for number in range(FIFTY)]
     create_orders(client, names)
-    before = client.requests()
-    with paused_standin(load), timed(f"{FIFTY} orders in one run of create_cluster") as many_time:
+    with counted(load, client) as sent, timed(f"{FIFTY} orders in one run of create_cluster") as many_time:
         run(load, "openfleet.clusters.create_cluster", cluster_orders=[f"orders/{name}" for name in names])
-        sent = client.requests() - before
     until(lambda: count_clusters(client, "orders-many-") == FIFTY, f"{FIFTY} HostedClusters exist")
-    with timed(f"The same {sent} requests from one bare process") as floor_time:
-        send_bare(client, sent)
-    usual = USUAL[0] * FIFTY
+    with timed(f"The same {sent[0]} requests from one bare process") as floor_time:
+        send_bare(client, sent[0])
+    usual = usual_time[0] * FIFTY
     yield (
         f"{FIFTY} orders in one run",
         seconds(many_time),
@@ -89,21 +83,24 @@ def fifty_orders(load: Sandbox) -> Iterator[Row]:
     yield (
         f"{FIFTY} orders against the floor",
         seconds(many_time),
-        f"{sent} bare requests: {seconds(floor_time)}",
+        f"{sent[0]} bare requests: {seconds(floor_time)}",
         ratio(many_time, floor_time),
     )
 
 
 @contextlib.contextmanager
-def paused_standin(load: Sandbox) -> Iterator[None]:
-    """Without HyperShift's stand-in at work, so that only what the run itself asks for is counted."""
-    standins = [process.pid for process in load.status() if process.name == "hypershift-standin"]
-    for pid in standins:
+def counted(load: Sandbox, client: BareClient) -> Iterator[list[int]]:
+    """The requests of whoever is at work meanwhile, in the list afterwards; all others who ask the API server are paused."""
+    sent: list[int] = []
+    others = [process.pid for process in load.status() if process.name in ("hypershift-standin", "kube-controller-manager")]
+    for pid in others:
         os.kill(pid, signal.SIGSTOP)
     try:
-        yield
+        before = client.requests()
+        yield sent
+        sent.append(client.requests() - before)
     finally:
-        for pid in standins:
+        for pid in others:
             os.kill(pid, signal.SIGCONT)
 
 
