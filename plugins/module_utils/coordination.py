@@ -29,7 +29,7 @@ NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
 
 def awake(clock: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)) -> float:
-    """Seconds on a clock that nobody sets, and that goes on while the machine sleeps: a leader that wakes up must know how long it slept."""
+    """Seconds on a clock that nobody sets and that goes on while the machine sleeps: a leader must know for how long it slept."""
     return time.clock_gettime(clock)
 
 
@@ -87,13 +87,11 @@ class Documents:
             return known if stored else None
         return Document(self._content(key, stored), stored)
 
-    def create(self, key: str, content: Content) -> Document:
+    def write(self, key: str, content: Content, known: Document | None) -> Document:
+        """Write over what must still be `known`, or with None what must not be there yet."""
         whole = self._signed(content)
-        return Document(whole, self.store.create(key, _bytes(whole)))
-
-    def replace(self, key: str, content: Content, known: Document) -> Document:
-        whole = self._signed(content)
-        return Document(whole, self.store.replace(key, _bytes(whole), known.stored))
+        body = json.dumps(whole, sort_keys=True).encode()
+        return Document(whole, self.store.replace(key, body, known.stored) if known else self.store.create(key, body))
 
     def _signed(self, content: Content) -> Content:
         return content | {"identity": self._identity, "nonce": secrets.token_hex(16)}
@@ -109,10 +107,6 @@ class Documents:
             theirs, ours = json.dumps(content["identity"]), json.dumps(self._identity)
             raise WrongIdentity(f"{key} belongs to {theirs}, and not to {ours}. Rename one of the two, or use another bucket.")
         return content
-
-
-def _bytes(content: Content) -> bytes:
-    return json.dumps(content, sort_keys=True).encode()
 
 
 def field(document: Document, key: str, name: str, kind: type[Any] | tuple[type[Any], ...]) -> Any:

@@ -6,13 +6,15 @@ What it assumes of clocks: that they run at about the same speed, and nothing el
 - A watcher takes the lease over when it has seen the same ETag for a whole ttl, the holder's ttl, on a clock of its own.
 - The leader stops acting a third of the ttl before anyone could, counted from before its last successful write was sent.
 
-A term, once over, stays over: whoever leads again does so under a new epoch. A released lock is emptied and keeps its epoch. One that somebody
-has deleted is put back with the epoch of the state, and then must expire.
+A term, once over, stays over: whoever leads again does so under a new epoch. A released lock is emptied and keeps its epoch. One that
+somebody has deleted is put back with the epoch of the state, and then must expire.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -52,8 +54,20 @@ class Term:
     deadline: float
 
 
+def _alone(step: Callable[[Lease], bool]) -> Callable[[Lease], bool]:
+    @functools.wraps(step)
+    def one_at_a_time(lease: Lease) -> bool:
+        with lease.one_at_a_time:
+            return step(lease)
+
+    return one_at_a_time
+
+
 class Lease:
-    """One contender for one place. `instance` is what no other contender has, not even the same one after a restart."""
+    """One contender for one place. `instance` is what no other contender has, not even the same one after a restart.
+
+    Threads may share it: what writes is done by one at a time.
+    """
 
     def __init__(
         self, store: ObjectStore, place: Place, holder: str, instance: str, ttl: float = TTL, clock: Callable[[], float] = awake
@@ -72,6 +86,7 @@ class Lease:
         self._acquired = ""
         self._term: Term | None = None
         self._last_epoch = 0
+        self.one_at_a_time = threading.RLock()
 
     @property
     def renew_every(self) -> float:
@@ -104,6 +119,7 @@ class Lease:
         lasts = self._seen_lock.ttl if self._seen_lock else self.ttl
         return lasts - (self._clock() - self._seen_since) if self._seen_since is not None else lasts
 
+    @_alone
     def attempt(self) -> bool:
         """Take the lead if that is allowed now. Call it again and again: only time shows that a holder is gone."""
         if self.acting():
@@ -116,6 +132,7 @@ class Lease:
         free = not lock.held or lock.instance == self.instance or self.expires_in() <= 0
         return free and self._take(lock.epoch + 1)
 
+    @_alone
     def renew(self) -> bool:
         """Lead for another ttl. False if the term is over; an error means that it is not known yet, so try again."""
         if not self._term or not self.acting():
@@ -127,6 +144,7 @@ class Lease:
         self._term = replace(term, document=document, deadline=self._deadline(sent)) if document and self.acting() else None
         return self.acting()
 
+    @_alone
     def resume(self) -> bool:
         """Renew a term that an earlier process of the same instance has begun: nobody was in between, or the write is refused."""
         lock = self.look()
@@ -137,6 +155,7 @@ class Lease:
         self._term = Term(lock.epoch, document, self._deadline(sent)) if document else None
         return self.acting()
 
+    @_alone
     def release(self) -> bool:
         """Stop acting, then empty the lock for the next; its epoch stays. False if it was not ours."""
         term, self._term = self._term, None
@@ -150,10 +169,7 @@ class Lease:
         self._acquired, sent = now(), self._clock()
         content = self._lock(epoch).content()
         try:
-            if self._seen:
-                document = self._documents.replace(self._key, content, self._seen)
-            else:
-                document = self._documents.create(self._key, content)
+            document = self._documents.write(self._key, content, self._seen)
         except (PreconditionFailed, Missing):
             return False
         self._term = Term(epoch, document, self._deadline(sent))
@@ -162,14 +178,14 @@ class Lease:
     def _restore(self, epoch: int) -> bool:
         """Put back a lock that somebody has deleted, as one that must expire: its holder may act still. Nobody leads by that."""
         with contextlib.suppress(PreconditionFailed):
-            self._documents.create(self._key, Lock(RESTORED, "", epoch, self.ttl, now()).content())
+            self._documents.write(self._key, Lock(RESTORED, "", epoch, self.ttl, now()).content(), None)
         return False
 
     def _swap(self, known: Document, lock: Lock) -> Document | None:
         """Write our lock over `known`, or over an earlier write of ours that came late. None if it is not ours any more."""
         while True:
             try:
-                return self._documents.replace(self._key, lock.content(), known)
+                return self._documents.write(self._key, lock.content(), known)
             except (PreconditionFailed, Missing):
                 found = self._documents.read(self._key)
                 if found is None or not self._ours(lock_of(self._key, found), lock.epoch):

@@ -59,7 +59,7 @@ class History:
             if not state.revision or self._documents.read(self.key(state)):
                 return
             try:
-                self._documents.create(self.key(state), state.content() | {"recorded": now()})
+                self._documents.write(self.key(state), state.content() | {"recorded": now()}, None)
                 return
             except PreconditionFailed:
                 # Somebody else has recorded the same revision, or only tried to at the same moment: look again.
@@ -157,7 +157,7 @@ class StateStore:
         same = all(getattr(state, name) == value for name, value in changes.items())
         if expected_revision not in (None, state.revision) and not same:
             raise StaleRevision(
-                f"The state of {self.place} is at revision {state.revision}, and not at {expected_revision}. Read it again, and decide again."
+                f"The state of {self.place} is at revision {state.revision}, not at {expected_revision}. Read it again, and decide again."
             )
         return state
 
@@ -166,11 +166,7 @@ class StateStore:
         fields = {name: getattr(state, name) for name in FIELDS} | dict(changes)
         new = State(epoch=epoch, revision=state.revision + 1, leader=leader, writer=self._writer, written=now(), **fields)
         content = new.content()
-        if state.document:
-            document = self._documents.replace(self._key, content, state.document)
-        else:
-            document = self._documents.create(self._key, content)
-        new = State(**content, document=document)
+        new = State(**content, document=self._documents.write(self._key, content, state.document))
         self.history.record(new)
         if new.revision % PRUNE_EVERY == 0:
             self.history.prune(self._keep)
@@ -214,10 +210,7 @@ class Decision:
                 return False
             content = {"decision": state.decision, "epoch": state.epoch, "revision": state.revision, "written": now()}
             try:
-                if mirror.document:
-                    self._documents.replace(self._key, content, mirror.document)
-                else:
-                    self._documents.create(self._key, content)
+                self._documents.write(self._key, content, mirror.document)
             except (PreconditionFailed, Missing):
                 continue
             return True

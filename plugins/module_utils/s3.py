@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """A small conditional object store on S3: each write happens if nothing was there, or if nothing has changed, or not at all.
 
-A write whose answer is lost, or is a refusal, may have happened all the same: a network, a proxy or a server may have sent it twice. So each
-such write is looked for: is what is stored the very same content, the write has succeeded. Contents must therefore differ from write to
-write, which the documents of `coordination` do by a random number in each.
+A write whose answer is lost, or is a refusal, may have happened all the same: a network, a proxy or a server may have sent it twice. So
+each such write is looked for: is what is stored the very same content, the write has succeeded. Contents must therefore differ from write
+to write, which the documents of `coordination` do by a random number in each.
 
 The SDK never repeats a request by itself. What it repeats blindly would be refused by its own first success.
 """
@@ -45,7 +45,8 @@ READ_SECONDS = 2.5
 CONNECTIONS = 16
 READ_TRIES = 2
 
-REFUSED = frozenset({"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired"})
+# Of these not all come with a status that says so; the last is what versitygw says of an unknown access key.
+REFUSED = frozenset({"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "XAdminUserNotFound"})
 
 Result = TypeVar("Result")
 
@@ -199,15 +200,16 @@ class BotoBucket:
 
 def _refusal(what: str, error: Any) -> S3Error:
     status, code = _status(error), _code(error)
-    message = f"{what}: {error.response.get('Error', {}).get('Message') or code or status}"
+    said = str(error.response.get("Error", {}).get("Message") or code or status)
+    message = f"{what}: {said.rstrip('.')}"
     if status in (409, 412):
         return PreconditionFailed(f"{message} (somebody else has written it).")
     if code == "NoSuchBucket":
         return NoSuchBucket(f"{what}: there is no such bucket. Create it, or name another.")
-    if status == 404:
-        return Missing(f"{message}.")
     if status in (401, 403) or code in REFUSED:
         return Denied(f"{message}. Check the credentials, and what their policy allows: reading, writing, listing, deleting.")
+    if status == 404:
+        return Missing(f"{message}.")
     if status == 501 or code == "NotImplemented":
         return NoConditions(f"{message}. The store does not know conditional writes, so nothing can be agreed on through it.")
     if status >= 500 or status == 429 or code in ("SlowDown", "RequestTimeout"):

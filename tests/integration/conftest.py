@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import boto3
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
-from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
+from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox, StoreAccess
 
 from .orders import Orders
+from .s3_proxy import Proxy, proxy_to
+
+_buckets = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +31,25 @@ def orders(quick_hub: Access, tmp_path: Path) -> Iterator[Orders]:
         place = Orders(quick_hub, namespace, tmp_path)
         yield place
         place.clean_up()
+
+
+@pytest.fixture
+def bucket(s3: StoreAccess) -> dict[str, str]:
+    """A bucket of the sandbox's S3 that no test had before, as the options that name it."""
+    name = f"test-{next(_buckets)}"
+    secrets = {"aws_access_key_id": s3.access_key, "aws_secret_access_key": s3.secret_key}
+    boto3.client("s3", endpoint_url=s3.endpoint, region_name=s3.region, **secrets).create_bucket(Bucket=name)
+    return {
+        "bucket": name,
+        "endpoint_url": s3.endpoint,
+        "region": s3.region,
+        "access_key": s3.access_key,
+        "secret_key": s3.secret_key,
+    }
+
+
+@pytest.fixture
+def faulty(s3: StoreAccess, bucket: dict[str, str]) -> Iterator[tuple[Proxy, dict[str, str]]]:
+    """A proxy that can do harm, and the bucket as it is reached through that."""
+    with proxy_to(s3) as (proxy, address):
+        yield proxy, bucket | {"endpoint_url": address}

@@ -1,7 +1,7 @@
 """Contenders for one place on a virtual clock, a store with S3's rules in memory, and every fault between them, all by a script of bytes.
 
-The library runs as it is, each contender in a thread of its own, but only one at a time: whoever waits hands over to whoever is next in time.
-The script decides for each request how long it takes and what becomes of it, so the same script is the same run.
+The library runs as it is, each contender in a thread of its own, but only one at a time: who waits hands over to who is next in time. The
+script decides for each request how long it takes and what becomes of it, so the same script is the same run.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class ReplacesStateThatHasChanged(ReplacesWhatHasChanged):
 
 
 class DoesNotLookForLostWrites(ObjectStore):
-    def _look_for(self, key: str, error: S3Error) -> Stored | None:
+    def _look_for(self, *_of: Any) -> Stored | None:
         return None
 
 
@@ -136,7 +136,7 @@ class ActsUntilTheEnd(Lease):
 
 
 class CountsFromTheAnswer(Lease):
-    def _deadline(self, sent: float) -> float:
+    def _deadline(self, *_sent: float) -> float:
         return super()._deadline(self._clock())
 
 
@@ -177,10 +177,10 @@ class StartsAnewWhereTheLockIsGone(Lease):
 
 
 class DoesNotSeal(StateStore):
-    def seal(self, epoch: int) -> State:
+    def seal(self, *_epoch: int) -> State:
         return self.read()
 
-    def plan(self, epoch: int, changes: Mapping[str, Any], expected_revision: int | None = None) -> State:
+    def plan(self, epoch: int, *_changes: Any) -> State:
         state = self.read()
         if state.epoch > epoch:
             raise Fenced("the epoch is over")
@@ -188,7 +188,7 @@ class DoesNotSeal(StateStore):
 
 
 class DoesNotAskForTheEpoch(StateStore):
-    def plan(self, epoch: int, changes: Mapping[str, Any], expected_revision: int | None = None) -> State:
+    def plan(self, *_write: Any) -> State:
         return self.read()
 
 
@@ -205,7 +205,7 @@ class WritesHistoryTwice(History):
     def record(self, state: State) -> None:
         there: Document | None = self._documents.read(self.key(state)) if state.revision else None
         if there:
-            self._documents.replace(self.key(state), state.content(), there)
+            self._documents.write(self.key(state), state.content(), there)
         else:
             super().record(state)
 
