@@ -76,6 +76,7 @@ class Subject:
 def bring_about(provider: Provider, kept: ClusterSpec, request: ClusterRequest) -> ClusterSpec:
     """Make the cluster, or change it to what is asked for now."""
     wanted = checked(type(provider), request)
+    provider.rely_on(wanted)
     spec = provider.status(kept)
     if spec.is_going:
         raise NotReadyYet(f"The cluster {provider.place.name} is still being deleted; it is made again when it is gone.")

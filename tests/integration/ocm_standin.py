@@ -12,9 +12,12 @@ import itertools
 import json
 import re
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlsplit
+
+from ansible_collections.openfleet.clusters.extensions.sandbox.door import Request
 
 from .ocm_contract import contract, request_of
 
@@ -78,6 +81,9 @@ class OcmStandIn(http.server.ThreadingHTTPServer):
         self.tokens: set[str] = set()
         self.over = threading.Event()
         self.lock = threading.RLock()
+        # As at a door of the hub: called with a request before it is served and before it is answered; a ConnectionError cuts it off.
+        self.before: Callable[[Request], None] = lambda _request: None
+        self.after: Callable[[Request], None] = lambda _request: None
         self._numbers = itertools.count(1)
         super().__init__(("127.0.0.1", 0), Handler)
 
@@ -277,6 +283,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        request = Request(self.command, self.path)
+        try:
+            self.server.before(request)
+            answer = self._answer_to(data)
+            self.server.after(request)
+        except ConnectionError:
+            answer = None
+        if answer is None:
+            self.close_connection = True
+        else:
+            self._answer(*answer)
+
+    def _answer_to(self, data: bytes) -> tuple[int, Object | None, dict[str, str], str] | None:
+        """What to say to a request; None says nothing."""
         address = urlsplit(self.path)
         server = self.server
         with server.lock:
@@ -287,19 +307,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
         how = fault.how if fault else ""
         if how == "hang":
             server.over.wait(60)
-            self.close_connection = True
-            return
+            return None
         if how in ("busy", "put-off", "broken"):
             status = {"busy": 429, "put-off": 503, "broken": 500}[how]
-            self._answer(status, _error(status, "not now"), {"Retry-After": "1"} if how != "broken" else {})
-            return
+            return status, _error(status, "not now"), {"Retry-After": "1"} if how != "broken" else {}, how
+        body: Object | None
         if address.path == TOKEN_PATH:
             status, body = server.token(dict(parse_qsl(data.decode())))
         else:
             status, body = self._judged(address.path, address.query, data, stale=how == "stale")
         if how == "failed":
             status, body = 500, _error(500, "it broke after it was done")
-        self._answer(status, body, {}, how)
+        return None if how == "lost" else (status, body, {}, how)
 
     def _judged(self, path: str, query: str, data: bytes, *, stale: bool) -> tuple[int, Object | None]:
         """The answer of the API; requests and answers that its description does not allow are noted."""
@@ -322,9 +341,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             server.violations.append(f"answer {status} to {self.command} {self.path}: {problem}")
         return status, body
 
-    def _answer(self, status: int, body: Object | None, headers: dict[str, str], how: str = "") -> None:
+    def _answer(self, status: int, body: Object | None, headers: dict[str, str], how: str) -> None:
         data = json.dumps(body).encode() if body is not None else b""
-        if how == "lost" or (how == "cut" and not data):
+        if how == "cut" and not data:
             self.close_connection = True
             return
         self.send_response(status)

@@ -9,6 +9,7 @@ import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.plugins.module_utils import lease
+from ansible_collections.openfleet.clusters.plugins.module_utils.clusters import bring_about
 from ansible_collections.openfleet.clusters.plugins.module_utils.fenced import diff
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import Forbidden, Invalid, Unauthorized
@@ -85,7 +86,8 @@ def test_cluster_is_made_watched_and_taken_away(runs: Runs, service: OcmStandIn)
     ready = runs.provider(looking=True).status(stored)
     assert ready.api_url.startswith("https://api.demo-")
     assert (ready.version, ready.region, ready.cloud_provider) == ("4.18.1", "us-east-1", "aws")
-    assert ready.node_sets == (NodeSet("worker", "m5.xlarge", 3, 3),), "two nodes would not fill three zones"
+    assert service.shelf("id2", "machine_pools")["worker"]["replicas"] == 3, "two nodes would not fill three zones"
+    assert ready.node_sets == (NodeSet("worker", "m5.xlarge", 2, 2),)
     assert runs.provider().delete(stored) is False
     assert runs.provider().status(stored).status == "deprovisioning"
     assert runs.provider().delete(stored) is False
@@ -163,7 +165,7 @@ def test_secret_holds_what_later_calls_need_and_no_more(runs: Runs, service: Ocm
     runs.provider().create(runs.request(settings={"ccs": True, "aws_account_id": "123"}, secrets=keys))
     secret = runs.secret()
     assert secret is not None
-    assert set(secret) == {"token", "url", "token_url", "client_id"}
+    assert set(secret) == {"token", "url", "token_url", "client_id", "nodes"}
     assert (secret["token"], secret["url"]) == (OFFLINE_TOKEN, service.url)
     found = runs.kube.get("v1", "Secret", f"{runs.name}-ocm", runs.namespace)
     assert found["metadata"]["labels"] == LABELS
@@ -272,7 +274,7 @@ def test_check_mode_asks_the_service_and_changes_nothing(runs: Runs, service: Oc
     checking.add_identity_provider(spec, OPENID)
     checking.install_addon(spec, Addon("logging-operator"))
     assert [change.item["kind"] for change in checking.changes if change.changed] == [
-        *("Cluster", "MachinePool", "MachinePool", "UpgradePolicy", "Syncset", "IdentityProvider", "Secret", "AddOnInstallation")
+        *("Secret", "Cluster", "MachinePool", "MachinePool", "UpgradePolicy", "Syncset", "IdentityProvider", "Secret", "AddOnInstallation")
     ]
     assert service.writes() == before
     assert runs.provider(check_mode=True).delete(spec) is False
@@ -291,9 +293,14 @@ def test_update_changes_only_what_differs(runs: Runs, service: OcmStandIn) -> No
     assert now.node_sets == (NodeSet("worker", "m5.xlarge", 4, 4), NodeSet("r5-xlarge", "r5.xlarge", 2, 2))
     done = [(change.action, change.item["kind"], change.item["metadata"]["name"]) for change in first.changes if change.changed]
     name = service.clusters[spec.internal_id]["name"]
-    assert done == [("changed", "Cluster", name), ("changed", "MachinePool", "worker"), ("created", "MachinePool", "r5-xlarge")]
-    assert '"replicas": 2' in diff(first.changes)[1]["before"]
-    assert '"replicas": 4' in diff(first.changes)[1]["after"]
+    assert done == [
+        ("changed", "Secret", f"{runs.name}-ocm"),  # the number of nodes that are asked for
+        ("changed", "Cluster", name),
+        ("changed", "MachinePool", "worker"),
+        ("created", "MachinePool", "r5-xlarge"),
+    ]
+    assert '"replicas": 2' in diff(first.changes)[2]["before"]
+    assert '"replicas": 4' in diff(first.changes)[2]["after"]
     before = service.writes()
     again = runs.provider()
     assert again.update(spec, wanted).node_sets == now.node_sets
@@ -305,8 +312,8 @@ def test_update_changes_only_what_differs(runs: Runs, service: OcmStandIn) -> No
 def test_pool_that_a_person_made_stays(runs: Runs, service: OcmStandIn) -> None:
     spec = runs.ready()
     service.shelf(spec.internal_id, "machine_pools")["mine"] = {"id": "mine", "instance_type": "c5.xlarge", "replicas": 1}
-    now = runs.provider().update(spec, runs.request())
-    assert now.node_sets[1] == NodeSet("mine", "c5.xlarge", 1, 1)
+    assert len(runs.provider().update(spec, runs.request()).node_sets) == 1
+    assert "mine" in service.shelf(spec.internal_id, "machine_pools")
 
 
 def test_autoscaler_decides_where_it_is_asked_to(runs: Runs, service: OcmStandIn) -> None:
@@ -318,18 +325,21 @@ def test_autoscaler_decides_where_it_is_asked_to(runs: Runs, service: OcmStandIn
     runs.provider().update(spec, runs.request(multi_az=True, settings=scaled))
     assert service.writes() == before
     fixed = runs.provider().update(spec, runs.request(multi_az=True))
-    assert fixed.node_sets == (NodeSet("worker", "m5.xlarge", 3, 3),)
+    assert fixed.node_sets == (NodeSet("worker", "m5.xlarge", 2, 2),)
 
 
-def test_scale_adds_changes_and_removes(runs: Runs) -> None:
+def test_scale_adds_changes_and_removes(runs: Runs, service: OcmStandIn) -> None:
     spec = runs.ready(multi_az=True)
-    assert runs.provider().scale(spec, "r5.xlarge", 1).node_sets[1] == NodeSet("r5-xlarge", "r5.xlarge", 3, 3)
-    assert runs.provider().scale(spec, "r5.xlarge", 5).node_sets[1] == NodeSet("r5-xlarge", "r5.xlarge", 6, 6)
+    pools = service.shelf(spec.internal_id, "machine_pools")
+    for asked, made in ((1, 3), (5, 6)):
+        assert runs.provider().scale(spec, "r5.xlarge", asked).node_sets[1] == NodeSet("r5-xlarge", "r5.xlarge", asked, asked)
+        assert pools["r5-xlarge"]["replicas"] == made
     unchanged = runs.provider()
-    unchanged.scale(spec, "r5.xlarge", 6)
-    assert unchanged.changes == []
-    assert [node_set.name for node_set in runs.provider().scale(spec, "r5.xlarge", 0).node_sets] == ["worker"]
-    assert [node_set.name for node_set in runs.provider().scale(spec, "r5.xlarge", 0).node_sets] == ["worker"]
+    unchanged.scale(spec, "r5.xlarge", 5)
+    assert not any(change.changed for change in unchanged.changes)
+    for _time in range(2):
+        assert [node_set.name for node_set in runs.provider().scale(spec, "r5.xlarge", 0).node_sets] == ["worker"]
+    assert list(pools) == ["worker"]
 
 
 def test_another_version_is_an_upgrade_that_is_asked_for_once(runs: Runs, service: OcmStandIn) -> None:
@@ -354,11 +364,28 @@ def test_what_cannot_be_changed_is_said(change: Object, runs: Runs, service: Ocm
 def test_update_before_it_is_ready_does_what_can_be_done(runs: Runs, service: OcmStandIn) -> None:
     spec = runs.provider().create(runs.request())
     wanted = runs.request(("m5.xlarge", 2), ("r5.xlarge", 2), settings={"properties": {"a": "b"}})
-    assert len(runs.provider().update(spec, wanted).node_sets) == 1
+    later = NodeSet("r5-xlarge", "r5.xlarge", 2, 0)
+    assert runs.provider().update(spec, wanted).node_sets[1] == later
+    assert runs.provider(looking=True).status(spec).node_sets[1] == later, "asked for, and so not missing yet"
     assert service.clusters[spec.internal_id]["properties"]["a"] == "b"
+    for change in (runs.request(version="4.18.2"), runs.request(("m5.xlarge", 3))):
+        with pytest.raises(NotReadyYet, match="is in the state pending, and is changed when it is ready"):
+            runs.provider().update(spec, change)
+    runs.provider().update(spec, wanted)
     service.advance()
     service.advance()
+    assert len(runs.provider(looking=True).status(spec).node_sets) == 1, "now it is missing, and to be made"
     assert len(runs.provider().update(spec, wanted).node_sets) == 2
+
+
+def test_token_that_has_expired_is_replaced_by_that_of_the_request(runs: Runs) -> None:
+    spec = runs.ready()
+    found = runs.kube.get("v1", "Secret", f"{runs.name}-ocm", runs.namespace)
+    runs.kube.patch(found, {"stringData": {"token": "expired"}})
+    with pytest.raises(Unauthorized):
+        runs.provider().status(spec)
+    assert bring_about(runs.provider(), spec, runs.request()).status == "ready"
+    assert runs.provider().status(spec).status == "ready"
 
 
 def test_update_of_nothing_is_an_error(runs: Runs) -> None:

@@ -74,6 +74,9 @@ class Provider(ABC):
         self.place = place
         self.changes: list[Change] = []
 
+    def rely_on(self, request: ClusterRequest) -> None:  # noqa: B027 - most have nothing to do here
+        """Reach whoever makes the cluster as this request says from now on: what was kept for that may have become invalid."""
+
     # Every provider can do these
 
     @abstractmethod

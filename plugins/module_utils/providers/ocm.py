@@ -27,6 +27,7 @@ from .ocm_model import (
     OWNER,
     STATES,
     Pool,
+    asked_nodes,
     class_of,
     cluster_name,
     listed,
@@ -34,7 +35,6 @@ from .ocm_model import (
     pool_name,
     properties,
     refused_change,
-    rounded,
     shown,
     spec_of,
     version_of,
@@ -85,34 +85,42 @@ class ClusterProvider(Provider):
 
     # Every provider can do these
 
+    def rely_on(self, request: ClusterRequest) -> None:
+        self._api = OcmApi(Access(**self._access_of(request)))
+        self._api.hide(str(value) for value in request.secrets.values() if value)
+
     def create(self, request: ClusterRequest) -> ClusterSpec:
         body = new_cluster(self._name, self._owner, request, self.place.class_label)
-        writer, access = self.writer, self._connect(request)
+        writer = self.writer
+        self.rely_on(request)
         # Looked for before anything is written: credentials that are wrong change nothing.
         cluster = self._find(ClusterSpec())
-        self.changes += self._secret.keep(writer, access)
+        if cluster is None or not self._secret.exists:
+            self.changes += self._secret.keep(writer, self._access_of(request), asked_nodes(wanted_pools(request)))
         return self._spec(cluster or self._make(body))
 
     def update(self, spec: ClusterSpec, request: ClusterRequest) -> ClusterSpec:
-        writer, access = self.writer, self._connect(request)
+        writer, wanted = self.writer, wanted_pools(request)
+        self.rely_on(request)
         cluster = self._existing(spec)
         if problem := refused_change(cluster, request):
             raise Invalid(f"The cluster {self._name} cannot be changed like that: {problem}. Make another one.", [])
-        self.changes += self._secret.keep(writer, access)
-        before = len(self.changes)
+        self.changes += self._secret.keep(writer, self._access_of(request), asked_nodes(wanted))
         state = STATES.get(str(cluster.get("state")))
-        if state not in ("failed", "deprovisioning"):
-            noted = properties(self._owner, request)
-            if not holds(cluster.get("properties") or {}, noted):
-                self._patch(_path(cluster), "Cluster", self._name, cluster, {"properties": {**(cluster.get("properties") or {}), **noted}})
-        upgrading = False
+        if state in ("failed", "deprovisioning"):
+            return self._spec(cluster)
+        noted = cluster.get("properties") or {}
+        if not holds(noted, properties(self._owner, request)):
+            self._patch(_path(cluster), "Cluster", self._name, cluster, {"properties": {**noted, **properties(self._owner, request)}})
+        upgrading = request.version not in ("", version_of(cluster))
         if state == "ready":
-            self._bring_pools(cluster, request)
-            upgrading = self._upgrade(cluster, request.version)
-        if len(self.changes) > before and not self.place.check_mode:
-            cluster = self._api.get(_path(cluster), f"get cluster {self._name}")
-        now = self._spec(cluster)
-        return replace(now, updating=True) if upgrading else now
+            self._bring_pools(cluster, wanted)
+            if upgrading:
+                self._upgrade(cluster, request.version)
+        elif upgrading or not self._has_sizes(cluster, wanted):
+            raise NotReadyYet(f"The cluster {self._name} is in the state {cluster.get('state')}, and is changed when it is ready.")
+        now = self._spec(cluster if self.place.check_mode else self._api.get(_path(cluster), f"get cluster {self._name}"))
+        return replace(now, updating=now.updating or upgrading)
 
     def delete(self, spec: ClusterSpec) -> bool:
         writer = self.writer
@@ -191,15 +199,15 @@ class ClusterProvider(Provider):
         if found := self._identity_provider(path, name):
             self._delete(f"{path}/{segment(found['id'])}", "IdentityProvider", name, found)
 
-    def apply_resources(self, spec: ClusterSpec, resources: ResourceSet) -> None:
+    def apply_resources(self, spec: ClusterSpec, resource_set: ResourceSet) -> None:
         path = f"{_path(self._usable(spec))}/external_configuration/syncsets"
-        wanted = {"resources": list(resources.items)}
-        found = self._api.find(f"{path}/{segment(resources.name)}", f"get syncset {resources.name} of {self._name}")
+        wanted = {"resources": list(resource_set.items)}
+        found = self._api.find(f"{path}/{segment(resource_set.name)}", f"get syncset {resource_set.name} of {self._name}")
         if found is None:
-            self._post(path, "Syncset", resources.name, {"id": resources.name, **wanted})
+            self._post(path, "Syncset", resource_set.name, {"id": resource_set.name, **wanted})
         elif found.get("resources") != wanted["resources"]:
             # The whole list: what is in it no longer is taken away in the cluster.
-            self._patch(f"{path}/{segment(resources.name)}", "Syncset", resources.name, found, wanted)
+            self._patch(f"{path}/{segment(resource_set.name)}", "Syncset", resource_set.name, found, wanted)
 
     def remove_resources(self, spec: ClusterSpec, name: str) -> bool:
         cluster = self._find(spec) if self._secret.exists else None
@@ -213,12 +221,13 @@ class ClusterProvider(Provider):
 
     def scale(self, spec: ClusterSpec, resource_class: str, nodes: int) -> ClusterSpec:
         cluster = self._usable(spec)
-        pools = {class_of(pool, self.place.class_label): pool for pool in self._pools(cluster)}
+        found = self._pools_by_class(cluster).get(resource_class)
+        asked = {name: number for name, number in self._secret.asked.items() if name != resource_class}
+        self.changes += self._secret.keep(self.writer, {}, asked | ({resource_class: nodes} if nodes else {}))
         if nodes:
-            pool = Pool(resource_class, rounded(nodes, bool(cluster.get("multi_az"))))
-            self._bring_pool(cluster, pool, pools.get(resource_class))
-        elif resource_class in pools:
-            self._remove_pool(cluster, pools[resource_class])
+            self._bring_pool(cluster, Pool(resource_class, nodes, bool(cluster.get("multi_az"))), found)
+        elif found:
+            self._remove_pool(cluster, found)
         return self._spec(cluster)
 
     def install_addon(self, spec: ClusterSpec, addon: Addon) -> bool:
@@ -250,14 +259,11 @@ class ClusterProvider(Provider):
     def _api(self) -> OcmApi:
         return OcmApi(self._secret.access())
 
-    def _connect(self, request: ClusterRequest) -> dict[str, str]:
-        """Reach the service as the request says; what is to be kept of it for later calls."""
-        token = request.secrets.get("token") or self._secret.access().token
+    def _access_of(self, request: ClusterRequest) -> dict[str, str]:
+        """How the request wants the service to be reached, which is also what is kept for later calls."""
         where = {"url": URL, "token_url": TOKEN_URL, "client_id": CLIENT_ID}
-        where = {key: str(request.settings.get(key) or default) for key, default in where.items()}
-        self._api = OcmApi(Access(token, **where))
-        self._api.hide(str(value) for value in request.secrets.values() if value)
-        return {"token": token, **where}
+        token = request.secrets.get("token") or self._secret.access().token
+        return {"token": token, **{key: str(request.settings.get(key) or default) for key, default in where.items()}}
 
     # The cluster
 
@@ -309,41 +315,43 @@ class ClusterProvider(Provider):
         except NotFound:
             # It has gone meanwhile, as the next look will tell.
             pools = []
-        return spec_of(cluster, pools, self.place.class_label, self._api.access.url)
+        return spec_of(cluster, pools, self.place.class_label, self._secret.asked)
 
-    def _upgrade(self, cluster: Object, version: str) -> bool:
-        """Have the cluster upgraded, where it has another version; whether it will be."""
-        if version in ("", version_of(cluster)):
-            return False
+    def _upgrade(self, cluster: Object, version: str) -> None:
         path = f"{_path(cluster)}/upgrade_policies"
-        policies = self._api.list_all(path, f"list upgrades of {self._name}")
-        if not any(policy.get("version") == version for policy in policies):
+        if not any(policy.get("version") == version for policy in self._api.list_all(path, f"list upgrades of {self._name}")):
             start = (datetime.now(UTC) + UPGRADE_NOTICE).strftime("%Y-%m-%dT%H:%M:%SZ")
             body = {"schedule_type": "manual", "upgrade_type": "OSD", "version": version, "next_run": start}
             self._post(path, "UpgradePolicy", version, body)
-        return True
 
     # Machine pools
 
     def _pools(self, cluster: Object) -> list[Object]:
         return self._api.list_all(f"{_path(cluster)}/machine_pools", f"list machine pools of {self._name}")
 
-    def _bring_pools(self, cluster: Object, request: ClusterRequest) -> None:
-        """Have the pools of the request. Those of classes that are asked for no longer go, those of others stay."""
-        wanted = wanted_pools(request)
-        present = {class_of(pool, self.place.class_label): pool for pool in self._pools(cluster)}
+    def _pools_by_class(self, cluster: Object) -> dict[str, Object]:
+        pools = {class_of(pool, self.place.class_label): pool for pool in self._pools(cluster)}
+        return {resource_class: pool for resource_class, pool in pools.items() if resource_class}
+
+    def _has_sizes(self, cluster: Object, wanted: list[Pool]) -> bool:
+        """Whether the pools that are there have the sizes that are wanted of them."""
+        present = self._pools_by_class(cluster)
+        return all(pool.is_size_of(present[pool.resource_class]) for pool in wanted if pool.resource_class in present)
+
+    def _bring_pools(self, cluster: Object, wanted: list[Pool]) -> None:
+        """Have these pools. Those of classes that are asked for no longer go; without any class asked for, all stay."""
+        present = self._pools_by_class(cluster)
         for pool in wanted:
             self._bring_pool(cluster, pool, present.get(pool.resource_class))
-        kept = {pool.resource_class for pool in wanted}
         for resource_class, found in present.items():
-            if wanted and resource_class not in kept and self.place.class_label in (found.get("labels") or {}):
+            if wanted and resource_class not in [pool.resource_class for pool in wanted]:
                 self._remove_pool(cluster, found)
 
     def _bring_pool(self, cluster: Object, pool: Pool, found: Object | None) -> None:
         path = f"{_path(cluster)}/machine_pools"
         if found is None:
             self._post(path, "MachinePool", pool_name(pool.resource_class), pool.body(self.place.class_label))
-        elif not holds(found, pool.size) or (pool.limits is None and found.get("autoscaling")):
+        elif not pool.is_size_of(found):
             self._patch(f"{path}/{segment(found['id'])}", "MachinePool", found["id"], found, pool.size)
 
     def _remove_pool(self, cluster: Object, found: Object) -> None:

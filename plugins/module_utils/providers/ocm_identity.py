@@ -9,8 +9,8 @@ import json
 import re
 from typing import Any
 
-from ..kube import Object
 from ..kube_errors import Invalid
+from ..orders import Object
 from .model import IdentityProvider
 from .ocm_model import HIDDEN, without_secrets
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from ..kube import Object
 from ..kube_errors import Invalid
+from ..orders import Object
 from .model import (
     AVAILABLE,
     DEGRADED,
@@ -83,15 +83,20 @@ class Pool:
     """Nodes to be: a fixed number, or between two where an autoscaler decides. Their class is the cloud's name of a machine type."""
 
     resource_class: str
-    nodes: int
+    asked: int
+    multi_az: bool
     limits: tuple[int, int] | None = None
 
     @property
     def size(self) -> Object:
         """Its size as a machine pool has it."""
         if self.limits is None:
-            return {"replicas": self.nodes}
-        return {"autoscaling": {"min_replicas": self.limits[0], "max_replicas": self.limits[1]}}
+            return {"replicas": rounded(self.asked, self.multi_az)}
+        least, most = (rounded(limit, self.multi_az) for limit in self.limits)
+        return {"autoscaling": {"min_replicas": least, "max_replicas": most}}
+
+    def is_size_of(self, pool: Object) -> bool:
+        return all(pool.get(key) == value for key, value in self.size.items()) and bool(pool.get("autoscaling")) == bool(self.limits)
 
     def body(self, class_label: str) -> Object:
         labels = {class_label: self.resource_class}
@@ -105,30 +110,40 @@ def pool_name(resource_class: str) -> str:
 
 def wanted_pools(request: ClusterRequest) -> list[Pool]:
     """The pools of a request, a class each; the first is the one that the service makes with the cluster."""
-    scaled = {entry["resource_class"]: entry for entry in request.settings.get("autoscaling") or []}
-    pools = []
-    for node_request in request.node_requests:
-        limits = scaled.get(node_request.resource_class)
-        between = (rounded(limits["min_replicas"], request.multi_az), rounded(limits["max_replicas"], request.multi_az)) if limits else None
-        if between or node_request.number_of_nodes:
-            pools.append(Pool(node_request.resource_class, rounded(node_request.number_of_nodes, request.multi_az), between))
-    return pools
+    scaled = {item["resource_class"]: (item["min_replicas"], item["max_replicas"]) for item in request.settings.get("autoscaling") or []}
+    pools = [
+        Pool(item.resource_class, item.number_of_nodes, request.multi_az, scaled.get(item.resource_class)) for item in request.node_requests
+    ]
+    return [pool for pool in pools if pool.asked or pool.limits]
 
 
 def class_of(pool: Object, class_label: str) -> str:
-    return str((pool.get("labels") or {}).get(class_label) or pool.get("instance_type") or "")
+    """The class of a pool of ours; one without is nobody's order, and is neither counted nor changed."""
+    return str((pool.get("labels") or {}).get(class_label) or "")
 
 
-def node_set(pool: Object, class_label: str, installed: bool) -> NodeSet:
-    """The service does not tell how many nodes of a pool are ready: of an installed cluster those count that it has to have."""
+def asked_nodes(pools: Sequence[Pool]) -> dict[str, int]:
+    return {pool.resource_class: pool.asked for pool in pools if pool.limits is None}
+
+
+def node_sets(pools: Sequence[Object], class_label: str, asked: Mapping[str, int], multi_az: bool, installed: bool) -> tuple[NodeSet, ...]:
+    """The nodes by class. `asked` are those that were asked for, before a number was rounded.
+
+    The service does not tell how many nodes of a pool are ready: of an installed cluster those count that it has to have, without
+    those that only fill up the zones. Until then it takes no further pools, so those that are still to be made are shown as asked for.
+    """
+    found = {class_of(pool, class_label): pool for pool in pools}
+    sets = [_node_set(pool, name, asked.get(name), multi_az, installed) for name, pool in found.items() if name]
+    missing = [] if installed else [NodeSet(pool_name(name), name, nodes, 0) for name, nodes in asked.items() if name not in found]
+    return (*sets, *missing)
+
+
+def _node_set(pool: Object, resource_class: str, asked: int | None, multi_az: bool, installed: bool) -> NodeSet:
     limits = pool.get("autoscaling")
-    replicas = int((limits or {}).get("min_replicas") or pool.get("replicas") or 0)
-    return NodeSet(
-        name=str(pool.get("id", "")),
-        resource_class=class_of(pool, class_label),
-        asked=None if limits else replicas,
-        ready=replicas if installed else 0,
-    )
+    nodes = int((limits or {}).get("min_replicas") or pool.get("replicas") or 0)
+    if asked is not None and rounded(asked, multi_az) == nodes:
+        nodes = asked
+    return NodeSet(str(pool.get("id", "")), resource_class, None if limits else nodes, nodes if installed else 0)
 
 
 # Clusters
@@ -211,8 +226,8 @@ def refused_change(cluster: Object, request: ClusterRequest) -> str:
     return "; ".join(wrong)
 
 
-def spec_of(cluster: Object, pools: Sequence[Object], class_label: str, url: str) -> ClusterSpec:
-    """The cluster as the service shows it."""
+def spec_of(cluster: Object, pools: Sequence[Object], class_label: str, asked: Mapping[str, int]) -> ClusterSpec:
+    """The cluster as the service shows it; `asked` are the nodes that were asked for by class."""
     state = str(cluster.get("state") or "unknown")
     status: State = STATES.get(state, "cluster_provisioning")
     detail = cluster.get("status") or {}
@@ -226,11 +241,11 @@ def spec_of(cluster: Object, pools: Sequence[Object], class_label: str, url: str
         external_id=str(cluster.get("external_id") or ""),
         status=status,
         status_details=details or ("" if status == "ready" else state),
-        additional_info={"url": url, "name": str(cluster.get("name") or "")},
+        additional_info={"name": str(cluster.get("name") or "")},
         cloud_provider=_id(cluster, "cloud_provider"),
         region=_id(cluster, "region"),
         multi_az=bool(cluster.get("multi_az")),
-        node_sets=tuple(node_set(pool, class_label, installed) for pool in pools),
+        node_sets=node_sets(pools, class_label, asked, bool(cluster.get("multi_az")), installed),
         api_url=str((cluster.get("api") or {}).get("url") or ""),
         console_url=str((cluster.get("console") or {}).get("url") or ""),
         version=version_of(cluster),

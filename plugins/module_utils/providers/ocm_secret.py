@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Secret beside a cluster of OpenShift Cluster Manager: how to reach the service for it, from the first request to its end.
+"""The Secret beside a cluster of OpenShift Cluster Manager: how to reach the service for it, and what the service does not keep itself.
 
 It is there before the cluster is asked for, and has a finalizer until the cluster is gone. So where there is no Secret there is no
 cluster of ours, also after somebody has deleted the Secret or its whole namespace by hand.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from collections.abc import Mapping
 
 from ..fenced import Change, FencedWriter
@@ -18,6 +19,7 @@ from .base import NoSuchCluster, Place, ProviderError
 from .ocm_api import CLIENT_ID, TOKEN_URL, URL, Access
 
 FINALIZER = f"{FIELD_MANAGER}/ocm"
+ASKED = "nodes"
 
 
 class AccessSecret:
@@ -44,9 +46,19 @@ class AccessSecret:
         where = {"url": URL, "token_url": TOKEN_URL, "client_id": CLIENT_ID}
         return Access(self.content["token"], **{key: self.content.get(key) or default for key, default in where.items()})
 
-    def keep(self, writer: FencedWriter, content: Mapping[str, str]) -> list[Change]:
+    @property
+    def asked(self) -> dict[str, int]:
+        """The nodes that were asked for by class, which the service only knows rounded, and only once it has made them."""
+        try:
+            return {str(name): int(nodes) for name, nodes in json.loads(self.content.get(ASKED) or "{}").items()}
+        except (ValueError, TypeError, AttributeError):
+            return {}
+
+    def keep(self, writer: FencedWriter, content: Mapping[str, str], asked: Mapping[str, int] | None = None) -> list[Change]:
         """Have this in the Secret, beside what else is in it."""
         self.content |= content
+        if asked is not None:
+            self.content[ASKED] = json.dumps(asked, sort_keys=True)
         changes = writer.apply([self._wanted([FINALIZER])], known=[self._present] if self._present else [])
         self._present = changes[0].after
         return changes
