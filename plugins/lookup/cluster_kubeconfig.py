@@ -69,7 +69,10 @@ class LookupModule(LookupBase):
 
     def _kubeconfig(self, host: str, variables: Mapping[str, Any], options: dict[str, Any]) -> Any:
         hosts = variables.get("hostvars") or {}
-        found = hosts.get(host) or {}
+        # Not by get(), which for a host that is not there gives something that fails later.
+        found: Mapping[str, Any] = {}
+        if host in hosts:
+            found = hosts[host]
         source, hub = found.get("fleet_kubeconfig_source"), found.get("fleet_hub") or {}
         if not isinstance(source, Mapping):
             raise AnsibleLookupError(f"{host} is no host of the inventory openfleet.clusters.fleet; name one that is.")
