@@ -5,24 +5,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from .foreign_kubeconfig import kubeconfig_of
-from .hypershift import API_VERSION as HYPERSHIFT
+from .foreign_kubeconfig import harmless, kubeconfig_of
 from .kube import Kube, Object
 from .kube_errors import NotFound
-from .orders import working_namespace
+from .order_world import kept_spec, provider_type
+from .orders import ClusterOrder, Names
+from .providers.factory import ProviderFactory
+from .snapshot import place_of
 
 
-def kubeconfig_from(hub: Kube, source: Mapping[str, Any]) -> Object:
-    """The kubeconfig that `source` leads to: a Secret of a registered cluster, or what was made for an order."""
+def kubeconfig_from(hub: Kube, source: Mapping[str, str]) -> Object:
+    """The kubeconfig that `source` leads to: in the Secret of a registered cluster, or that of the cluster of an order."""
+    namespace = source["namespace"]
     if "secret" in source:
-        secret = hub.get("v1", "Secret", str(source["secret"]), str(source["namespace"]))
-        return kubeconfig_of(secret, str(source.get("endpoint") or ""))
-    name = str(source["order"])
-    namespace = working_namespace(str(source["namespace"]), name)
-    cluster = hub.find(HYPERSHIFT, "HostedCluster", name, namespace)
-    secret_name = (((cluster or {}).get("status") or {}).get("kubeconfig") or {}).get("name")
-    if not secret_name:
-        raise NotFound(f"The cluster of order {source['namespace']}/{name} has no kubeconfig yet; ask when its control plane is available.")
-    return kubeconfig_of(hub.get("v1", "Secret", secret_name, namespace))
+        return kubeconfig_of(hub.get("v1", "Secret", source["secret"], namespace), source["endpoint"])
+    names, called = Names(source["api_group"]), f"{namespace}/{source['order']}"
+    item = hub.find(names.api_version, "ClusterOrder", source["order"], namespace)
+    if item is None:
+        raise NotFound(f"There is no order {called} any more; read the inventory anew.")
+    order = ClusterOrder.from_object(item, names.group)
+    provider = ProviderFactory.at(provider_type(order) or source["provider"], place_of(hub, order))
+    return harmless(provider.kubeconfig(kept_spec(order)).content, f"The cluster of {called}")

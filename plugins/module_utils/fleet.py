@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from .kube import Kube, Object
 from .kube_errors import NotFound
+from .order_world import kept_spec, provider_type
 from .orders import ClusterOrder, Names
 from .registry import ClusterRegistry, RegisteredCluster, shown_cluster
 from .registry_store import RegistryStore
@@ -77,7 +78,7 @@ def _known(read: Callable[[], list[Result]], kind: str, unknown: list[str]) -> l
 def _add_order(cluster: FleetCluster, order: ClusterOrder, templates: Mapping[str, Template]) -> None:
     metadata = order.raw["metadata"]
     template = order.template_id.removeprefix(f"{COLLECTION}.")
-    region = str((metadata.get("labels") or {}).get(REGION_LABEL) or "")
+    region = str((metadata.get("labels") or {}).get(REGION_LABEL) or kept_spec(order).region)
     provider, phase = _provider(order, templates), order.phase or NOT_TAKEN_UP
     cluster.variables |= {
         "fleet_name": order.name,
@@ -90,7 +91,12 @@ def _add_order(cluster: FleetCluster, order: ClusterOrder, templates: Mapping[st
         "fleet_region": region,
         "fleet_api_url": str(order.status.get("apiURL") or ""),
         "fleet_console_url": str(order.status.get("consoleURL") or ""),
-        "fleet_kubeconfig_source": {"namespace": order.namespace, "order": order.name},
+        "fleet_kubeconfig_source": {
+            "namespace": order.namespace,
+            "order": order.name,
+            "api_group": order.names.group,
+            "provider": provider,
+        },
     }
     cluster.groups += ["ordered", f"phase_{phase.lower()}", f"template_{template}", f"provider_{provider}"]
     if region:
@@ -124,11 +130,7 @@ def _add_registered(cluster: FleetCluster, registry: ClusterRegistry, entry: Reg
 
 def _provider(order: ClusterOrder, templates: Mapping[str, Template]) -> str:
     """Who makes the cluster: as the order says, or else its template."""
-    annotations = order.raw["metadata"].get("annotations") or {}
-    told = order.status.get("provider") or annotations.get(f"{order.names.group}/provider")
-    if isinstance(told, str) and told:
-        return told
     try:
-        return resolve(order.template_id, templates).provider or UNKNOWN
+        return provider_type(order) or resolve(order.template_id, templates).provider or UNKNOWN
     except TemplateError:
         return UNKNOWN

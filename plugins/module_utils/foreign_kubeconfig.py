@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -47,17 +47,25 @@ class Expiry:
 def kubeconfig_of(secret: Object, endpoint: str = "") -> Object:
     """The kubeconfig in a Secret. With an endpoint, that is the server's address in it."""
     called = f"The Secret {secret['metadata']['namespace']}/{secret['metadata']['name']}"
-    content = _content(secret, called)
-    for part in _parts(content, "users", "user", called):
-        if any(part.get(name) for name in COMMANDS):
+    content = harmless(_content(secret, called), called)
+    for cluster in _parts(content, "clusters", "cluster", called) if endpoint else ():
+        cluster["server"] = endpoint
+    return content
+
+
+def harmless(content: Object, called: str) -> Object:
+    """The same kubeconfig; BadKubeconfig if whoever uses it would run a command or read a file."""
+    users = list(_parts(content, "users", "user", called))
+    if any(user.get(name) for user in users for name in COMMANDS):
+        raise BadKubeconfig(
+            f"{called} has a kubeconfig that runs a command to log in, which is refused; put a token or a certificate in it."
+        )
+    for part in (*users, *_parts(content, "clusters", "cluster", called)):
+        if any(part.get(name) for name in FILES):
             raise BadKubeconfig(
-                f"{called} has a kubeconfig that runs a command to log in, which is refused; put a token or a certificate in it."
+                f"{called} has a kubeconfig that names files of some machine; make it anew with their content in it"
+                " (kubectl config view --flatten --raw)."
             )
-        _refuse_files(part, called)
-    for part in _parts(content, "clusters", "cluster", called):
-        _refuse_files(part, called)
-        if endpoint:
-            part["server"] = endpoint
     return content
 
 
@@ -102,14 +110,6 @@ def _parts(content: Object, key: str, part: str, called: str) -> Iterator[Object
         if not isinstance(found, dict):
             raise BadKubeconfig(f"{called} has a kubeconfig whose {key} are described wrongly; make it anew.")
         yield found
-
-
-def _refuse_files(part: Mapping[str, Any], called: str) -> None:
-    if any(part.get(name) for name in FILES):
-        raise BadKubeconfig(
-            f"{called} has a kubeconfig that names files of some machine; make it anew with their content in it"
-            " (kubectl config view --flatten --raw)."
-        )
 
 
 def _token_expiry(token: str) -> Expiry | None:

@@ -99,7 +99,7 @@ EXAMPLES = r"""
       - name: west
         region: eu-west
         kubeconfig_secret: west-admin
-        endpoint: https://api.west.example.com:6443
+        endpoint: https://192.0.2.10:6443
 
 - name: Register the clusters of a DRPolicy
   openfleet.clusters.cluster_registry:

@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
-from ansible_collections.openfleet.clusters.extensions.sandbox.crds import load_crd
 from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port
-from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import UPSTREAM
+from ansible_collections.openfleet.clusters.plugins.inventory import fleet as fleet_plugin
+from ansible_collections.openfleet.clusters.plugins.lookup import cluster_kubeconfig
 
 from .playing import Played, Task, play, task
+from .ramen import policies
 from .samples import hosted_cluster, pull_secret
 
 Object = dict[str, Any]
@@ -198,29 +199,6 @@ def test_config_map_of_somebody_else_is_left_alone(hub: Access, namespace: str, 
     assert hub.get("configmap", "theirs", "-n", namespace)["data"] == data
 
 
-@pytest.fixture(scope="module")
-def policies(hub: Access) -> Iterator[None]:
-    """The hub knows Ramen's policies, and has one."""
-    folder = UPSTREAM / "ramen"
-    if not folder.is_dir():
-        pytest.skip(f"Ramen's CRDs are not at {folder}; OPENFLEET_UPSTREAM_CRDS names the folder that has them")
-    crds = [load_crd(folder / f"{name}.yaml") for name in ("drpolicies", "drclusters")]
-    for crd in crds:
-        hub.kubectl("create", "-f", "-", stdin=json.dumps(crd))
-        hub.kubectl("wait", "--for=condition=Established", "--timeout=30s", f"crd/{crd['metadata']['name']}")
-    api = "ramendr.openshift.io/v1alpha1"
-    for name, region in (("dr1", "north"), ("dr2", "south")):
-        spec = {"region": region, "s3ProfileName": "none"}
-        hub.apply({"apiVersion": api, "kind": "DRCluster", "metadata": {"name": name}, "spec": spec})
-    for name, members in (("metro", ["dr1", "dr2"]), ("broken", ["dr1", "dr3"])):
-        spec = {"drClusters": members, "schedulingInterval": "5m"}
-        hub.apply({"apiVersion": api, "kind": "DRPolicy", "metadata": {"name": name}, "spec": spec})
-    yield
-    for crd in crds:
-        hub.kubectl("delete", "crd", crd["metadata"]["name"])
-
-
-@pytest.mark.usefixtures("policies")
 def test_clusters_of_a_policy_are_registered_with_their_regions(hub: Access, namespace: str, tmp_path: Path) -> None:
     names = {"name": "peers", "namespace": namespace}
     tasks = [
@@ -228,7 +206,8 @@ def test_clusters_of_a_policy_are_registered_with_their_regions(hub: Access, nam
         task("cluster_registry", "again", dr_policy="metro", **names),
         task("cluster_registry", "half", dr_policy="broken", **names),
     ]
-    played = run(hub, tmp_path, tasks)
+    with policies(hub):
+        played = run(hub, tmp_path, tasks)
     clusters = played.fine("found").result["registry"]["clusters"]
     assert [(item["name"], item["region"], item["kubeconfig_secret"]) for item in clusters] == [
         ("dr1", "north", "dr1-kubeconfig"),
@@ -244,13 +223,16 @@ def test_clusters_of_a_policy_are_registered_with_their_regions(hub: Access, nam
 @pytest.fixture(scope="module")
 def fleet(quick_hub: Access) -> Iterator[str]:
     """A namespace of the hub with two orders, one of them carried out, and a registry of two clusters, one of them ordered too."""
-    namespace, api = "fleet", "cloudkit.openshift.io/v1alpha1"
+    namespace, api = "dr", "cloudkit.openshift.io/v1alpha1"
     quick_hub.kubectl("create", "namespace", namespace)
     quick_hub.kubectl("create", "namespace", f"{namespace}-demo")
-    for name, phase, extra in (("demo", "Ready", {"apiURL": "https://demo:6443"}), ("new", "", {}), ("odd", "Failed", {})):
+    for name, phase, extra in (
+        ("demo", "Ready", {"apiURL": "https://demo:6443"}),
+        ("new", "", {}),
+        ("odd", "Failed", {"provider": {"type": "capi"}}),
+    ):
         labels = {"topology.kubernetes.io/region": "eu-west"} if name == "demo" else {}
-        annotations = {"cloudkit.openshift.io/provider": "capi"} if name == "odd" else {}
-        metadata = {"name": name, "namespace": namespace, "labels": labels, "annotations": annotations}
+        metadata = {"name": name, "namespace": namespace, "labels": labels}
         template = "acme.cloud.big" if name == "odd" else "openfleet.clusters.ocp_4_17_small"
         spec = {"templateID": template, "templateParameters": json.dumps({"pull_secret": SECRET})}
         quick_hub.apply({"apiVersion": api, "kind": "ClusterOrder", "metadata": metadata, "spec": spec})
@@ -258,12 +240,12 @@ def fleet(quick_hub: Access) -> Iterator[str]:
             status = json.dumps({"status": {"phase": phase} | extra})
             quick_hub.kubectl("patch", "cord", name, "-n", namespace, "--subresource=status", "--type=merge", "-p", status)
     quick_hub.apply(pull_secret(f"{namespace}-demo"), hosted_cluster(f"{namespace}-demo", "demo"))
-    put_secret(quick_hub, namespace, "hub-kubeconfig", kubeconfig_of(quick_hub))
-    clusters = [{"name": "hub", "region": "eu-east", "kubeconfigSecret": {"name": "hub-kubeconfig"}}]
+    put_secret(quick_hub, namespace, "east-kubeconfig", kubeconfig_of(quick_hub))
+    clusters = [{"name": "east", "region": "eu-east", "kubeconfigSecret": {"name": "east-kubeconfig"}}]
     clusters.append({"name": "odd", "region": "moon", "kubeconfigSecret": {"name": "missing"}})
     registry = {"apiVersion": "ramendr.openshift.io/v1alpha1", "kind": "ClusterRegistry", "spec": {"clusters": clusters}}
     quick_hub.apply(registry | {"metadata": {"name": "peers", "namespace": namespace}})
-    health = [{"name": "hub", "reason": "Healthy", "reachable": True, "authenticated": True, "version": "v1.36.3"}]
+    health = [{"name": "east", "reason": "Healthy", "reachable": True, "authenticated": True, "version": "v1.36.3"}]
     status = json.dumps({"status": {"clusters": health}})
     quick_hub.kubectl("patch", "creg", "peers", "-n", namespace, "--subresource=status", "--type=merge", "-p", status)
     until(lambda: quick_hub.get("secret", "demo-admin-kubeconfig", "-n", f"{namespace}-demo"), "the stand-in has written its kubeconfig")
@@ -321,25 +303,25 @@ def test_every_cluster_is_a_host_with_its_groups(quick_hub: Access, fleet: str, 
     hosts = told.pop("_meta")["hostvars"]
     members = {name: group["hosts"] for name, group in told.items() if "hosts" in group}
     assert members == {
-        "ordered": ["demo.fleet", "new.fleet", "odd.fleet"],
-        "registered": ["hub.fleet", "odd.fleet"],
-        "phase_ready": ["demo.fleet"],
-        "phase_pending": ["new.fleet"],
-        "phase_failed": ["odd.fleet"],
-        "template_ocp_4_17_small": ["demo.fleet", "new.fleet"],
-        "template_acme_cloud_big": ["odd.fleet"],
-        "provider_hypershift": ["demo.fleet", "new.fleet"],
-        "provider_capi": ["odd.fleet"],
-        "provider_registered": ["hub.fleet"],
-        "region_eu_west": ["demo.fleet"],
-        "region_eu_east": ["hub.fleet"],
-        "region_moon": ["odd.fleet"],
+        "ordered": ["demo.dr", "new.dr", "odd.dr"],
+        "registered": ["east.dr", "odd.dr"],
+        "phase_ready": ["demo.dr"],
+        "phase_pending": ["new.dr"],
+        "phase_failed": ["odd.dr"],
+        "template_ocp_4_17_small": ["demo.dr", "new.dr"],
+        "template_acme_cloud_big": ["odd.dr"],
+        "provider_hypershift": ["demo.dr", "new.dr"],
+        "provider_capi": ["odd.dr"],
+        "provider_registered": ["east.dr"],
+        "region_eu_west": ["demo.dr"],
+        "region_eu_east": ["east.dr"],
+        "region_moon": ["odd.dr"],
     }
-    demo, registered = hosts["demo.fleet"], hosts["hub.fleet"]
-    assert (demo["fleet_name"], demo["fleet_namespace"], demo["fleet_api_url"]) == ("demo", "fleet", "https://demo:6443")
+    demo, registered = hosts["demo.dr"], hosts["east.dr"]
+    assert (demo["fleet_name"], demo["fleet_namespace"], demo["fleet_api_url"]) == ("demo", "dr", "https://demo:6443")
     assert demo["fleet_hub"] == {"kubeconfig": str(quick_hub.kubeconfig)}
     assert (registered["fleet_healthy"], registered["fleet_version"], registered["fleet_registry"]) == (True, "v1.36.3", "peers")
-    assert hosts["odd.fleet"]["fleet_kubeconfig_source"]["secret"] == "missing"  # noqa: S105
+    assert hosts["odd.dr"]["fleet_kubeconfig_source"]["secret"] == "missing"  # noqa: S105
 
 
 def test_play_gets_kubeconfigs_and_neither_list_nor_cache_has_a_secret(quick_hub: Access, fleet: str, tmp_path: Path) -> None:
@@ -348,35 +330,21 @@ def test_play_gets_kubeconfigs_and_neither_list_nor_cache_has_a_secret(quick_hub
     cached = {"cache": True, "cache_plugin": "ansible.builtin.jsonfile", "cache_connection": str(tmp_path / "cache")}
     ansible = Ansible(tmp_path, quick_hub, namespace=fleet, **cached)
     listed = ansible("ansible-inventory", "-i", "fleet.yml", "--list", "-vvvv")
+    examples = yaml.safe_load(cluster_kubeconfig.EXAMPLES)
+    of_demo = "{{ lookup('openfleet.clusters.cluster_kubeconfig', 'demo.dr').clusters | length }}"
     book = {
-        "hosts": "hub.fleet:demo.fleet",
+        "hosts": "east.dr",
         "gather_facts": False,
+        "vars": {"scratch": str(tmp_path)},
         "tasks": [
-            {
-                "name": "Ask a cluster",
-                "openfleet.clusters.cluster_order_info": {
-                    "kubeconfig": "{{ lookup('openfleet.clusters.cluster_kubeconfig') }}",
-                    "namespace": fleet,
-                },
-                "when": "fleet_registered",
-                "register": "asked",
-            },
-            {"name": "Count", "ansible.builtin.debug": {"msg": "orders {{ asked.orders | length }}"}, "when": "fleet_registered"},
-            {
-                "name": "Write that of another",
-                "ansible.builtin.copy": {
-                    "content": "{{ lookup('openfleet.clusters.cluster_kubeconfig', 'demo.fleet') | to_nice_yaml }}",
-                    "dest": "{{ playbook_dir }}/demo.kubeconfig",
-                    "mode": "0600",
-                },
-                "no_log": True,
-                "run_once": True,
-            },
+            {**examples[0], "register": "asked"},
+            {"name": "Count", "ansible.builtin.debug": {"msg": "orders {{ asked.orders | length }}"}},
+            *examples[1:],
+            {"name": "That of an order", "ansible.builtin.debug": {"msg": f"clusters {of_demo}"}},
             {
                 "name": "Name one that is none",
                 "ansible.builtin.debug": {"msg": "{{ lookup('openfleet.clusters.cluster_kubeconfig', 'nobody') }}"},
                 "ignore_errors": True,
-                "run_once": True,
             },
         ],
     }
@@ -384,9 +352,10 @@ def test_play_gets_kubeconfigs_and_neither_list_nor_cache_has_a_secret(quick_hub
     ansible("ansible-playbook", "-i", "fleet.yml", "play.yml", "-vvvv")
     played = ansible.said
     assert "orders 3" in played
+    assert "clusters 1" in played
     assert "nobody is no host of the inventory" in " ".join(played.split()), played
-    written = tmp_path / "demo.kubeconfig"
-    assert yaml.safe_load(written.read_text())["clusters"]
+    written = tmp_path / "east.kubeconfig"
+    assert yaml.safe_load(written.read_text()) == inline
     assert written.stat().st_mode & 0o777 == 0o600
     files = [file.read_text() for file in (tmp_path / "cache").iterdir()]
     assert len(files) == 1
@@ -397,7 +366,7 @@ def test_play_gets_kubeconfigs_and_neither_list_nor_cache_has_a_secret(quick_hub
     # The same with the hub's credentials in the file itself.
     ansible.write({"kubeconfig": inline, "namespace": fleet} | cached)
     told = ansible.listed()
-    assert told["_meta"]["hostvars"]["hub.fleet"]["fleet_hub"] == {}
+    assert told["_meta"]["hostvars"]["east.dr"]["fleet_hub"] == {}
     for text in (json.dumps(told), *(file.read_text() for file in (tmp_path / "cache").iterdir())):
         assert SECRET not in text
         assert key not in text
@@ -416,23 +385,18 @@ def test_cache_spares_the_hub_and_is_left_aside_for_another(quick_hub: Access, h
     assert ansible.listed() == first
     assert "does not accept the credentials" in ansible("ansible-inventory", "-i", "fleet.yml", "--list", "--flush-cache", ok=False)
     ansible.write({"kubeconfig": str(hub.kubeconfig)} | cached)
-    assert "demo.fleet" not in ansible.listed()["_meta"]["hostvars"]
+    assert "demo.dr" not in ansible.listed()["_meta"]["hostvars"]
     ansible.write({"kubeconfig": str(quick_hub.kubeconfig), **cached, "sources": ["registries"]})
-    assert set(ansible.listed()["_meta"]["hostvars"]) == {"hub.fleet", "odd.fleet"}
+    assert set(ansible.listed()["_meta"]["hostvars"]) == {"east.dr", "odd.dr"}
 
 
-def test_variables_and_groups_can_be_constructed(quick_hub: Access, fleet: str, tmp_path: Path) -> None:
-    config = {
-        "namespace": fleet,
-        "strict": True,
-        "compose": {"site": "fleet_region | default('nowhere', true)"},
-        "groups": {"needs_attention": "fleet_phase | default('') in ('Failed', 'Degraded')"},
-        "keyed_groups": [{"prefix": "site", "key": "site"}],
-    }
+def test_example_constructs_variables_and_groups(quick_hub: Access, fleet: str, tmp_path: Path) -> None:
+    config = yaml.safe_load(fleet_plugin.EXAMPLES) | {"namespace": fleet, "cache": False}
     ansible = Ansible(tmp_path, quick_hub, **config)
     told = ansible.listed()
-    assert told["needs_attention"]["hosts"] == ["odd.fleet"]
-    assert told["site_nowhere"]["hosts"] == ["new.fleet"]
+    assert told["needs_attention"]["hosts"] == ["odd.dr"]
+    assert told["version_v1_36_3"]["hosts"] == ["east.dr"]
+    assert told["_meta"]["hostvars"]["new.dr"]["site"] == "nowhere"
     ansible.write({"kubeconfig": str(quick_hub.kubeconfig), **config, "compose": {"site": "no_such_variable"}})
     assert "Could not set site for host" in ansible("ansible-inventory", "-i", "fleet.yml", "--list", ok=False)
 

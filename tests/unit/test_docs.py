@@ -28,6 +28,7 @@ MODULE = "python -m ansible_collections.openfleet.clusters.extensions.sandbox"
 
 PLAYBOOKS = {path.stem for path in (ROOT / "playbooks").glob("*.yml")}
 MODULES = {path.stem for path in (ROOT / "plugins" / "modules").glob("*.py")}
+PLUGINS = {path.stem for kind in ("inventory", "lookup") for path in (ROOT / "plugins" / kind).glob("*.py")}
 TEMPLATES = {path.parents[1].name for path in (ROOT / "roles").glob("*/meta/template.yml")}
 GROUPS = set(yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text())["action_groups"])
 
@@ -136,7 +137,7 @@ def bad_yaml(page: Page) -> Iterator[str]:
 
 
 def bad_names(page: Page) -> Iterator[str]:
-    known = PLAYBOOKS | MODULES | TEMPLATES | GROUPS
+    known = PLAYBOOKS | MODULES | PLUGINS | TEMPLATES | GROUPS
     for code in page.code:
         yield from (f"{found[0]}: there is no such thing here" for found in OURS.finditer(code) if found[1] not in known)
         for line in code.splitlines():
@@ -284,9 +285,9 @@ def rows(page: Page, heading: str) -> set[str]:
     return {name for cell in re.findall(r"^\|([^|]*)\|", section, re.MULTILINE) for name in re.findall(r"`([^`]+)`", cell)}
 
 
-def test_read_me_lists_every_playbook_module_and_template() -> None:
+def test_read_me_lists_every_playbook_module_plugin_and_template() -> None:
     listed = rows(read(ROOT / "README.md"), "What it brings") - {"openfleet.clusters."}
-    assert listed == PLAYBOOKS | MODULES | TEMPLATES
+    assert listed == PLAYBOOKS | MODULES | PLUGINS | TEMPLATES
 
 
 def test_guide_lists_the_variables_that_the_playbooks_take_and_no_others() -> None:

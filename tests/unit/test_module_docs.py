@@ -10,7 +10,6 @@ import pytest
 import yaml
 from ansible_collections.openfleet.clusters.plugins import modules
 from ansible_collections.openfleet.clusters.plugins.doc_fragments.kubernetes import ModuleDocFragment
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import KUBERNETES, ORDERS
 
 PACKAGE = "ansible_collections.openfleet.clusters.plugins"
 FOLDER = Path(next(iter(modules.__path__)))
@@ -55,7 +54,7 @@ def comparable(spec: dict[str, Any], inner: str) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ON_KUBERNETES)
 def test_arguments_of_the_action_are_the_documented_options(name: str) -> None:
     action = importlib.import_module(f"{PACKAGE}.action.{name}").ActionModule
-    taken = {option: comparable(spec, "options") for option, spec in (KUBERNETES | ORDERS | action.SPEC).items()}
+    taken = {option: comparable(spec, "options") for option, spec in (action.SHARED | action.SPEC).items()}
     assert taken == {option: comparable(spec, "suboptions") for option, spec in options(name).items()}
 
 
@@ -70,7 +69,7 @@ def test_module_that_is_run_as_one_knows_the_arguments_of_its_action(name: str) 
 @pytest.mark.parametrize("name", ON_KUBERNETES)
 def test_secrets_are_marked_and_nothing_else(name: str) -> None:
     action = importlib.import_module(f"{PACKAGE}.action.{name}").ActionModule
-    spec = KUBERNETES | ORDERS | action.SPEC
+    spec = action.SHARED | action.SPEC
     marked = {option for option, details in spec.items() if details.get("no_log")}
     assert marked == (SECRET_OPTIONS & spec.keys()) | SECRET_IN.get(name, set())
 

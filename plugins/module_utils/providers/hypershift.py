@@ -12,10 +12,10 @@ import base64
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from ..foreign_kubeconfig import kubeconfig_of
 from ..kube import Object
 from ..kube_errors import Invalid
 from ..orders import NodeRequest, parse_time
-from ..third_party import yaml
 from . import resources
 from .base import NoSuchCluster, NotReadyYet, Place, Provider
 from .model import (
@@ -118,8 +118,8 @@ class ClusterProvider(Provider):
         if not name:
             raise NotReadyYet(f"The cluster {self.place.name} has no kubeconfig yet; it gets one when its control plane is available.")
         secret = self.place.kube.get("v1", "Secret", name, self.place.namespace)
-        content = yaml.safe_load(base64.b64decode(secret["data"]["kubeconfig"]))
-        return Kubeconfig(content, secret["metadata"]["resourceVersion"])
+        # Whoever works in the namespace can write the Secret.
+        return Kubeconfig(kubeconfig_of(secret), secret["metadata"]["resourceVersion"])
 
     def dns(self, spec: ClusterSpec) -> str:
         domain = _domain(self._existing())
