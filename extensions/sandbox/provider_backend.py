@@ -147,6 +147,7 @@ class Backend(ABC):
             return spec.status == "ready"
 
         until(is_ready, f"the cluster {name} is ready")
+        self.go_on(name)
         return spec
 
     def gone(self, name: str = "demo") -> None:

@@ -21,6 +21,9 @@ COLLECTION = Path(__file__).resolve().parents[2]
 UPSTREAM = Path(os.environ.get("OPENFLEET_UPSTREAM_CRDS", COLLECTION.parent / "shared" / "crds"))
 _numbers = itertools.count(1)
 
+# A failed assertion of that suite is explained as those of a test file are.
+pytest.register_assert_rewrite("ansible_collections.openfleet.clusters.extensions.sandbox.provider_conformance")
+
 
 @contextlib.contextmanager
 def fresh_namespace(cluster: Access) -> Iterator[str]:

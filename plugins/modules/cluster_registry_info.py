@@ -12,7 +12,7 @@ version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - Tells of each registry which clusters it names, and how each of them was found last. The clusters themselves are not asked: that is
+  - Tells of each registry which clusters it names, and how each of them was found last. The clusters themselves are not asked, that is
     what O(openfleet.clusters.cluster_registry#module:state=checked) is for.
   - Without O(name), of all registries in O(namespace) or everywhere.
 options:

@@ -1,0 +1,67 @@
+"""The provider `hypershift` in the conformance suite, with the sandbox's stand-in behind it. No processes are behind a HostedCluster."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
+from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.status import FAULT
+from ansible_collections.openfleet.clusters.extensions.sandbox.provider_backend import Backend
+from ansible_collections.openfleet.clusters.extensions.sandbox.provider_conformance import ProviderConformance
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders import NodeRequest
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ClusterRequest
+
+from .orders import PULL_SECRET, RELEASE
+
+API_VERSION = "hypershift.openshift.io/v1beta1"
+
+
+class HyperShift(Backend):
+    TYPE = "hypershift"
+    CANNOT = frozenset({"cloud_providers", "regions", "install_addon"})
+
+    def request(self, nodes: int = 2) -> ClusterRequest:
+        return ClusterRequest(RELEASE, [NodeRequest("fc430", nodes)], secrets={"pull_secret": PULL_SECRET})
+
+    def changed_request(self) -> ClusterRequest:
+        return self.request(3)
+
+    def has_changed(self, name: str) -> bool:
+        return bool(self.kube.get(API_VERSION, "NodePool", f"{name}-fc430", self.namespace)["spec"]["replicas"] == 3)
+
+    def go_on(self, name: str) -> None:
+        """The stand-in works by itself. Its kubeconfig leads to nobody, so that it gets one of the hub, to have a cluster for resources."""
+        secret = self.kube.find("v1", "Secret", f"{name}-admin-kubeconfig", self.namespace)
+        content = base64.b64encode(self.door.kubeconfig.read_bytes()).decode()
+        if secret and secret["data"]["kubeconfig"] != content:
+            self.kube.patch(secret, {"data": {"kubeconfig": content}})
+
+    def fail(self, name: str) -> str:
+        self.kube.patch(self._cluster(name), {"metadata": {"annotations": {FAULT: "degraded"}}}, checked=False)
+        return "Degraded is True (UnavailableReplicas)"
+
+    @contextlib.contextmanager
+    def hold(self, name: str) -> Iterator[None]:
+        held = "example.com/held"
+        finalizers = self._cluster(name)["metadata"]["finalizers"]
+        self.kube.patch(self._cluster(name), {"metadata": {"finalizers": [*finalizers, held]}})
+        try:
+            yield
+        finally:
+            kept = [entry for entry in self._cluster(name)["metadata"]["finalizers"] if entry != held]
+            self.kube.patch(self._cluster(name), {"metadata": {"finalizers": kept}})
+
+    def _cluster(self, name: str) -> Object:
+        return self.kube.get(API_VERSION, "HostedCluster", name, self.namespace)
+
+
+class TestHyperShift(ProviderConformance):
+    BACKEND = HyperShift
+
+    @pytest.fixture
+    def provider_hub(self, quick_hub: Access) -> Access:
+        return quick_hub
