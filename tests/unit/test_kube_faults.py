@@ -403,3 +403,22 @@ def test_a_change_is_begun_again_while_others_are_quicker_and_then_given_up(wait
         retry_conflicts(lambda: work(99, ApplyConflict("owned", {})))
     assert len(tries) == 1
     assert waits
+
+
+# Whether a server is well
+
+
+def test_a_server_that_is_not_ready_says_which_checks_fail(server: FaultyServer, kube: Kube, waits: list[float]) -> None:
+    said = b"[+]ping ok\n[-]etcd failed: reason withheld\n[-]poststarthook/rbac failed: reason withheld\nreadyz check failed\n"
+    server.answers = [Answer(500, said)] * TRIES
+    with pytest.raises(ServerError, match=rf"{server.url} is not ready: etcd, poststarthook/rbac\.$"):
+        kube.readyz()
+    assert waits
+    server.answers = [Answer(200, b"[+]ping ok\nreadyz check passed\n")]
+    kube.readyz()
+
+
+def test_a_server_without_server_side_apply_is_told_apart(server: FaultyServer, kube: Kube) -> None:
+    server.answers = [Answer(415, {"kind": "Status", "message": "unsupported"})]
+    with pytest.raises(KubeError, match=r"server-side apply needs Kubernetes 1.22 or newer"):
+        kube.apply(ITEM)
