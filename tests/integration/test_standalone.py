@@ -38,7 +38,7 @@ CONFIGURATION: dict[str, tuple[str, Object]] = {
     "DNS": ("cluster", {"spec": {"baseDomain": "demo.example.com"}}),
     "Ingress": ("cluster", {"spec": {"domain": "apps.demo.example.com"}}),
 }
-PLURALS = {kind: f"{kind.lower()}{'es' if kind.endswith('s') or kind == 'DNS' else 's'}" for kind in CONFIGURATION}
+PLURALS = {
     "Infrastructure": "infrastructures",
     "ClusterVersion": "clusterversions",
     "Console": "consoles",
