@@ -173,12 +173,6 @@ class ClusterProvider(Provider):
         secret = self.place.kube.find("v1", "Secret", _identity_secret(self.place, name), self.place.namespace)
         self.changes += self.writer.delete([secret] if secret else [])
 
-    def apply_resources(self, spec: ClusterSpec, resource_set: ResourceSet) -> None:
-        resources.apply(self, self.connect(spec), resource_set)
-
-    def remove_resources(self, spec: ClusterSpec, name: str) -> bool:
-        return resources.remove(self, self.connect(spec), name)
-
     # How it is looked up
 
     @property
