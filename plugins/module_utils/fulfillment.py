@@ -154,10 +154,11 @@ class Fulfillment:
             # Whoever can't be asked must not keep a run from writing what it knows.
             return World(unknown_spec(order, error), namespace_exists=True)
 
-    def _provider(self, order: ClusterOrder) -> Provider | None:
+    def _provider(self, order: ClusterOrder, lock: Lock | None = None) -> Provider | None:
         """The one that made the cluster; the template's where none is kept, which may be because somebody took it away."""
         kind = provider_type(order) or self._provider_of_template(order.template_id)
-        return ProviderFactory.at(kind, place_of(self._kube, order)) if kind else None
+        place = place_of(self._kube, order)
+        return ProviderFactory.at(kind, replace(place, writer=self.writer(lock)) if lock else place) if kind else None
 
     def _provider_of_template(self, template_id: str) -> str:
         try:
@@ -436,6 +437,10 @@ class Fulfillment:
     def _clear_away(self, order: ClusterOrder, lock: Lock) -> ClusterOrder | None:
         """When the cluster is gone the namespace goes, and when that is gone the finalizers: last, and only then."""
         world = self.look(order)
+        if world.cluster.status == "cleanup" and not self._check_mode and (provider := self._provider(order, lock)):
+            # The template has asked for it already, but what remains may only go after the cluster.
+            provider.delete(kept_spec(order))
+            world = self.look(order)
         if not world.cluster.is_gone or self._check_mode:
             return order
         ours = (self._names.controller_finalizer, self._names.infrastructure_finalizer)

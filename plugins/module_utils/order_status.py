@@ -235,7 +235,7 @@ def _asked_as_wanted(node_sets: Sequence[NodeSet], wanted: dict[str, int] | None
         return True
     asked: Counter[str] = Counter()
     for item in node_sets:
-        if item.going:
+        if item.going or item.given:
             continue
         if item.resource_class not in wanted:
             return False
@@ -256,7 +256,9 @@ def _node_counts(order: ClusterOrder, node_sets: Sequence[NodeSet], wanted: dict
         # An outdated number is not taken over, and not taken for a loss either: the one known before stays.
         reported = sum(item.ready for item in mine) if certain else known.get(resource_class, 0)
         surplus = max(reported - requested, 0)
-        if resource_class not in wanted:
+        if any(item.given for item in mine):
+            surplus = 0
+        elif resource_class not in wanted:
             surplus = max(surplus, 1)  # the node set itself is too many, even without nodes
         elif any(item.asked is None for item in mine):
             surplus = 0

@@ -46,7 +46,17 @@ CONNECTIONS = 16
 READ_TRIES = 2
 
 # Of these not all come with a status that says so; the last is what versitygw says of an unknown access key.
-REFUSED = frozenset({"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "XAdminUserNotFound"})
+REFUSED = frozenset(
+    {
+        "AccessDenied",
+        "InvalidAccessKeyId",
+        "SignatureDoesNotMatch",
+        "ExpiredToken",
+        "InvalidToken",
+        "TokenRefreshRequired",
+        "XAdminUserNotFound",
+    }
+)
 
 Result = TypeVar("Result")
 

@@ -161,6 +161,7 @@ cluster:
           outdated: false
           updating: false
           going: false
+          given: false
     conditions:
       description: What it says of itself, by the name of the condition.
       type: dict

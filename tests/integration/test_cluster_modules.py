@@ -78,6 +78,7 @@ def test_cluster_without_an_order_is_made_looked_at_and_removed(lab: Access, tmp
         "outdated": False,
         "updating": False,
         "going": False,
+        "given": False,
     }
     foreseen, done = (
         [(item["kind"], item["name"], item["action"]) for item in played[name].result["objects"]] for name in ("foresee it", "make it")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -15,9 +16,10 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.status
     node_pool_status,
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils import order_status
-from ansible_collections.openfleet.clusters.plugins.module_utils.order_status import Job, LostRun, Outcome
-from ansible_collections.openfleet.clusters.plugins.module_utils.order_world import World
+from ansible_collections.openfleet.clusters.plugins.module_utils.order_status import Job, LostRun, Outcome, next_action
+from ansible_collections.openfleet.clusters.plugins.module_utils.order_world import World, unknown_spec
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import ClusterOrder, Failure, NodeRequest, config_version
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ClusterSpec, NodeSet, Verdict
 from ansible_collections.openfleet.clusters.tests.unit.order_samples import (
     REFERENCE,
     START,
@@ -723,3 +725,45 @@ def test_a_killed_run_leaves_a_cluster_that_is_as_ordered_ready() -> None:
 def test_a_killed_run_of_an_earlier_order_of_that_name_is_not_told_of_this_one() -> None:
     assert "failure" not in derive(order(creationTimestamp=text(at(0.5))), NOTHING, 2, lost_run=KILLED)
     assert "failure" in derive(order(creationTimestamp=text(at(0))), NOTHING, 2, lost_run=KILLED)
+
+
+def test_nodes_that_were_there_before_are_neither_missed_nor_too_many() -> None:
+    new = order(nodes={})
+    given = NodeSet("any", "any", 5, 4, given=True)
+    well = ClusterSpec(status="ready", installed=True, node_sets=(given,), conditions={"Available": Verdict("True", "Healthy")})
+    made = looked_at(new, World(well, namespace_exists=True), 0, provisioned(new, node_requests=()))
+    assert (made.phase, state_of(made.status, "NodesReady")) == ("Ready", ("True", "AllNodesReady"))
+    assert made.status["nodeSets"] == [{"resourceClass": "any", "requested": 0, "ready": 4}]
+    assert next_action(made, well, at(1)) is None
+
+
+def test_cluster_that_failed_fails_its_order_until_it_is_well() -> None:
+    new = order()
+    broken = replace(WELL.cluster, status="failed", status_details="No quota", retryable=False)
+    failed = looked_at(new, World(broken, namespace_exists=True), 0, provisioned(new))
+    assert failed.phase == "Failed"
+    assert failed.failure is not None
+    assert (failed.failure.reason, failed.failure.message, failed.failure.attempts) == ("ClusterFailed", "No quota", 1)
+    assert derive(failed, World(broken, namespace_exists=True), 5) == failed.status
+    assert next_action(failed, broken, at(60)) is None
+    assert looked_at(failed, WELL, 9).phase == "Ready"
+
+
+def test_provider_that_cannot_be_asked_changes_nothing_but_what_is_said_of_it() -> None:
+    ready = ready_order()
+    lost = World(unknown_spec(ready, TimeoutError("no answer")), namespace_exists=True)
+    seen = looked_at(ready, lost, 5)
+    assert seen.phase == "Ready"
+    assert state_of(seen.status, "ControlPlaneAvailable") == ("Unknown", "TimeoutError")
+    assert seen.status["apiURL"] == ready.status["apiURL"]
+    assert seen.status["provider"] == ready.status["provider"]
+    assert looked_at(seen, WELL, 6).phase == "Ready"
+    gone = derive(deleted(ready), lost, 7)
+    assert "the cluster" in message_of(gone, "Deleting")
+
+
+def test_cluster_stays_with_the_provider_that_made_it() -> None:
+    made = ready_order()
+    assert made.status["provider"]["type"] == "hypershift"
+    again = looked_at(changed(made, templateParameters="{}"), WELL, 5, provisioned(made, provider="capi"))
+    assert again.status["provider"]["type"] == "hypershift"

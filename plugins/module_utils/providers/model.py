@@ -42,7 +42,10 @@ class Verdict:
 
 @dataclass(frozen=True)
 class NodeSet:
-    """Nodes of one class. `asked` is None where an autoscaler decides; `ready` is of an older spec where it is `outdated`."""
+    """Nodes of one class. `asked` is None where an autoscaler decides; `ready` is of an older spec where it is `outdated`.
+
+    Those that are `given` were there before, as in a cluster that somebody else has made: they are nobody's order.
+    """
 
     name: str
     resource_class: str
@@ -51,6 +54,7 @@ class NodeSet:
     outdated: bool = False
     updating: bool = False
     going: bool = False
+    given: bool = False
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,21 @@ from ..kube_errors import BadCredentials, Forbidden, KubeError, NotFound, Server
 from ..third_party import urllib3, yaml
 from . import resources
 from .base import NoSuchCluster, NotSupported, Provider, ProviderError
-from .model import AVAILABLE, DEGRADED, FALSE, TRUE, UNKNOWN, ClusterRequest, ClusterSpec, Kubeconfig, NodeSet, ResourceSet, State, Verdict
+from .model import (
+    AVAILABLE,
+    DEGRADED,
+    FALSE,
+    INFRASTRUCTURE_READY,
+    TRUE,
+    UNKNOWN,
+    ClusterRequest,
+    ClusterSpec,
+    Kubeconfig,
+    NodeSet,
+    ResourceSet,
+    State,
+    Verdict,
+)
 
 CLUSTER_ID = "openfleet.clusters/cluster-id"
 KEY = "kubeconfig"
@@ -168,6 +182,7 @@ class ClusterProvider(Provider):
             multi_az=len(zones) > 1,
             node_sets=self._node_sets(nodes),
             conditions={
+                INFRASTRUCTURE_READY: Verdict(TRUE, "Existing", "The cluster was there before."),
                 AVAILABLE: Verdict(TRUE, "AsExpected", "The API server is ready."),
                 DEGRADED: Verdict(FALSE, "AsExpected", told) if well else Verdict(TRUE, "NodesNotReady", told),
             },
@@ -178,7 +193,7 @@ class ClusterProvider(Provider):
         classes: dict[str, list[Object]] = {}
         for node in nodes:
             classes.setdefault(_label(node, self.place.class_label) or _label(node, INSTANCE_TYPE) or NO_CLASS, []).append(node)
-        return tuple(NodeSet(name, name, len(found), sum(map(_is_ready, found))) for name, found in sorted(classes.items()))
+        return tuple(NodeSet(name, name, len(found), sum(map(_is_ready, found)), given=True) for name, found in sorted(classes.items()))
 
 
 def _refuse_wishes(request: ClusterRequest) -> None:
