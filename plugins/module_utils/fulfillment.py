@@ -28,6 +28,7 @@ from .orders import (
     Failure,
     Names,
     config_version,
+    format_time,
     owns_namespace,
     parse_time,
     working_namespace,
@@ -342,11 +343,14 @@ class Fulfillment:
 
     def _mark_deleted(self, order: ClusterOrder) -> ClusterOrder:
         """An order whose cluster is to go is deleted itself; its finalizers keep it until that is done."""
-        if not order.is_deleting and not self._check_mode:
-            order = self._hold(order)
-            self._kube.delete(order.raw, checked=True)
-            order = self.find(order.namespace, order.name) or order
-        return order
+        if order.is_deleting:
+            return order
+        if self._check_mode:
+            marked = order.raw["metadata"] | {"deletionTimestamp": format_time(self._kube.server_time() or datetime.now(UTC))}
+            return ClusterOrder.from_object(order.raw | {"metadata": marked}, self._names.group)
+        order = self._hold(order)
+        self._kube.delete(order.raw, checked=True)
+        return self.find(order.namespace, order.name) or order
 
     # After the template
 
@@ -441,7 +445,7 @@ class Fulfillment:
             # The template has asked for it already, but what remains may only go after the cluster.
             provider.delete(kept_spec(order))
             world = self.look(order)
-        if not world.cluster.is_gone or self._check_mode:
+        if not world.cluster.is_gone:
             return order
         ours = (self._names.controller_finalizer, self._names.infrastructure_finalizer)
 
@@ -453,6 +457,8 @@ class Fulfillment:
             self.writer(lock).delete([namespace])
             self._change_finalizers(namespace, without_ours)
             return order
+        if self._check_mode:
+            return order if without_ours(list(order.finalizers)) else None
         verify(self._kube, lock)
         self._change_finalizers(order.raw, without_ours)
         return self.find(order.namespace, order.name)

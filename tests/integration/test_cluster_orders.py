@@ -16,7 +16,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin imp
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import CONNECTIONS
 
-from .orders import GROUP, NEXT_RELEASE, OTHER_GROUP, PULL_SECRET, RELEASE, Orders
+from .orders import GROUP, NEXT_RELEASE, OTHER_GROUP, PULL_SECRET, RELEASE, Orders, Run
 from .samples import FAULT
 
 HELD = '[{"op": "add", "path": "/metadata/finalizers/-", "value": "example.com/other"}]'
@@ -167,25 +167,45 @@ def test_a_second_run_changes_nothing_and_writes_only_its_lock(orders: Orders) -
     assert "holderIdentity" not in orders.lease()
 
 
-def test_check_mode_predicts_and_changes_nothing(orders: Orders) -> None:
-    orders.place(nodes={"fc430": 2})
-    untouched = orders.get()
-    predicted = orders.play("create_cluster", "demo", "--check").well()
-    assert predicted.changed > 0
-    assert orders.get() == untouched and not orders.lease()
-    assert orders.hub.get("namespace", orders.working()) is None
+def test_check_mode_predicts_what_each_playbook_then_does_and_writes_nothing(orders: Orders) -> None:
+    """In the whole life of an order: each run is predicted first, and a second one of each changes nothing."""
+    template = orders.template("finished", post_install="- name: Look inside\n  ansible.builtin.debug:\n    msg: inside\n")
 
-    orders.create()
-    before = orders.versions()
-    assert orders.play("create_cluster", "demo", "--check").well().changed == 0
-    orders.place(nodes={"fc430": 3})
-    ordered = orders.get()
-    assert orders.play("create_cluster", "demo", "--check").well().changed > 0
-    assert orders.play("delete_cluster", "demo", "--check").well().changed > 0
-    assert orders.get() == ordered
-    after = orders.versions()
-    order = "ClusterOrder/demo"
-    assert {key: value for key, value in after.items() if key != order} == {key: value for key, value in before.items() if key != order}
+    def foreseen(playbook: str) -> Run:
+        with Doorman(orders.hub.kubeconfig, orders.folder).open() as door:
+            predicted = orders.play(playbook, "demo", "--check", "--diff", kubeconfig=door.kubeconfig).well()
+        assert not [request for request in door.writes if "dryRun=All" not in request.path], (playbook, door.writes)
+        run = orders.play(playbook, "demo", "--diff").well()
+        assert predicted.recap == run.recap, (playbook, predicted.output, run.output)
+        return run
+
+    def until_nodes(count: int) -> None:
+        orders.hub.wait("hostedcluster/demo", "-n", orders.working(), "--for=condition=Available")
+        orders.hub.wait("nodepool/demo-fc430", "-n", orders.working(), f"--for=jsonpath={{.status.replicas}}={count}")
+        orders.play("sync_status").well()
+
+    orders.place(template=template, nodes={"fc430": 2})
+    assert foreseen("create_cluster").changed > 0
+    until_nodes(2)
+    orders.hub.kubectl("annotate", "nodepool/demo-fc430", "-n", orders.working(), f"{FAULT}=lose-node")
+    orders.hub.wait("nodepool/demo-fc430", "-n", orders.working(), "--for=jsonpath={.status.replicas}=1")
+    assert foreseen("sync_status").changed == 1
+    assert foreseen("sync_status").changed == 0
+    assert foreseen("post_install").changed > 0
+    assert foreseen("post_install").changed == foreseen("create_cluster").changed == 0
+    orders.place(template=template, nodes={"fc430": 3})
+    assert foreseen("create_cluster").changed > 0
+    until_nodes(2)
+    cluster = ("hostedcluster/demo", "-n", orders.working())
+    orders.hub.kubectl("patch", *cluster, "--type=json", "-p", HELD)  # so that nothing goes on between a run and its prediction
+    assert foreseen("delete_cluster").changed > 0  # the cluster
+    until(lambda: not orders.pools(), "the NodePools are gone")
+    orders.hub.kubectl("patch", *cluster, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
+    assert foreseen("delete_cluster").changed > 0  # secrets and namespace
+    until(lambda: orders.hub.get("namespace", orders.working()) is None, "the namespace is gone")
+    assert foreseen("delete_cluster").changed > 0  # the finalizers
+    assert orders.is_gone()
+    assert foreseen("delete_cluster").changed == 0
 
 
 def test_diff_shows_the_hosted_cluster_and_no_secret(orders: Orders) -> None:
