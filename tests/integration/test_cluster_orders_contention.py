@@ -117,6 +117,28 @@ def test_a_run_that_was_killed_is_told_of_on_its_order_until_the_next_one_has_en
     assert "failure" not in orders.status()
 
 
+def test_a_run_whose_api_server_goes_away_in_the_middle_is_told_of_too(orders: Orders) -> None:
+    """It can write nothing any more, not even that it failed; what it has left behind is its lock."""
+    orders.place(nodes={"fc430": 1})
+
+    def go_away(request: Request) -> None:
+        if away or (request.is_write and "hostedclusters" in request.path):
+            away.append(request)
+            raise ConnectionAbortedError
+
+    away: list[Request] = []
+    with Doorman(orders.hub.kubeconfig, orders.folder).open() as door:
+        door.before = go_away
+        run = orders.play("create_cluster", kubeconfig=door.kubeconfig)
+    assert run.code != 0 and "Traceback" not in run.output
+    assert orders.status()["phase"] == "Progressing" and orders.lease()["holderIdentity"]
+    orders.patch_lease({"renewTime": "2020-01-01T00:00:00.000000Z"})  # as if its time had passed
+    orders.play("sync_status").well()
+    assert orders.status()["failure"]["reason"] == "RunLost"
+    orders.create()
+    assert "failure" not in orders.status()
+
+
 def test_a_run_that_wakes_up_late_is_refused_and_changes_nothing(orders: Orders) -> None:
     gate, here, go_on = orders.gate()
     orders.place(nodes={"fc430": 1})
