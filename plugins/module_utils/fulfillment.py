@@ -155,11 +155,10 @@ class Fulfillment:
             # Whoever can't be asked must not keep a run from writing what it knows.
             return World(unknown_spec(order, error), namespace_exists=True)
 
-    def _provider(self, order: ClusterOrder, lock: Lock | None = None) -> Provider | None:
+    def _provider(self, order: ClusterOrder, writer: FencedWriter | None = None) -> Provider | None:
         """The one that made the cluster; the template's where none is kept, which may be because somebody took it away."""
         kind = provider_type(order) or self._provider_of_template(order.template_id)
-        place = place_of(self._kube, order)
-        return ProviderFactory.at(kind, replace(place, writer=self.writer(lock)) if lock else place) if kind else None
+        return ProviderFactory.at(kind, replace(place_of(self._kube, order), writer=writer)) if kind else None
 
     def _provider_of_template(self, template_id: str) -> str:
         try:
@@ -440,12 +439,12 @@ class Fulfillment:
 
     def _clear_away(self, order: ClusterOrder, lock: Lock) -> ClusterOrder | None:
         """When the cluster is gone the namespace goes, and when that is gone the finalizers: last, and only then."""
-        world = self.look(order)
-        if world.cluster.status == "cleanup" and not self._check_mode and (provider := self._provider(order, lock)):
-            # The template has asked for it already, but what remains may only go after the cluster.
+        cluster = self.look(order).cluster
+        if cluster.status == "cleanup" and not self._check_mode and (provider := self._provider(order, self.writer(lock))):
+            # It has gone since the template was run, and what it has left can go too.
             provider.delete(kept_spec(order))
-            world = self.look(order)
-        if not world.cluster.is_gone:
+            cluster = self.look(order).cluster
+        if not cluster.is_gone:
             return order
         ours = (self._names.controller_finalizer, self._names.infrastructure_finalizer)
 
