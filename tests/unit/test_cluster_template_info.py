@@ -17,7 +17,7 @@ from ansible_collections.openfleet.clusters.plugins.modules import cluster_templ
 
 COLLECTIONS = Path(templates.__file__).parents[5]
 MODULE = "openfleet.clusters.cluster_template_info"
-SMALL, IDP = "openfleet.clusters.ocp_4_17_small", "openfleet.clusters.ocp_4_17_small_idp"
+SMALL, IDP, OSD = SHIPPED = tuple(f"openfleet.clusters.{name}" for name in ("ocp_4_17_small", "ocp_4_17_small_idp", "osd_small"))
 SECRET = "hunter2-do-not-show"  # noqa: S105 made up
 GIVEN = {"pull_secret": SECRET, "idp_issuer": "https://login.example", "idp_client_id": "id", "idp_client_secret": SECRET}
 
@@ -79,7 +79,7 @@ def test_all_templates_are_listed_in_order_and_nothing_is_changed(site: Site) ->
     fine, result = site.ask()
     assert fine
     assert result["changed"] is False
-    assert [template["id"] for template in result["templates"]] == [SMALL, IDP]
+    assert [template["id"] for template in result["templates"]] == [*SHIPPED]
 
 
 def test_template_is_told_with_all_that_the_documentation_promises(site: Site) -> None:
@@ -119,8 +119,7 @@ def test_broken_template_is_listed_with_its_problem(site: Site) -> None:
     assert fine
     assert {template["id"]: bool(template["problem"]) for template in result["templates"]} == {
         "acme.templates.broken": True,
-        SMALL: False,
-        IDP: False,
+        **dict.fromkeys(SHIPPED, False),
     }
 
 
@@ -211,7 +210,7 @@ def with_tasks(site: Site) -> Site:
     copy.mkdir(parents=True)
     for name in ("plugins", "meta"):
         (copy / name).symlink_to(ours / name)
-    for role in ("ocp_4_17_small", "ocp_4_17_small_idp"):
+    for role in ("ocp_4_17_small", "ocp_4_17_small_idp", "osd_small"):
         (copy / "roles" / role / "tasks").mkdir(parents=True)
         (copy / "roles" / role / "meta").symlink_to(ours / "roles" / role / "meta")
         for entry in templates.ENTRY_POINTS:
@@ -221,10 +220,10 @@ def with_tasks(site: Site) -> Site:
 
 
 @pytest.mark.parametrize("entry", ["install", "delete"])
-@pytest.mark.parametrize("name", [SMALL, IDP])
+@pytest.mark.parametrize("name", SHIPPED)
 def test_ansible_accepts_what_a_checked_order_gives_the_role(name: str, entry: str, with_tasks: Site) -> None:
     template = resolve(name, find_templates([with_tasks.collections]))
-    given = GIVEN if name == IDP else {"pull_secret": SECRET}
+    given = {SMALL: {"pull_secret": SECRET}, IDP: GIVEN, OSD: {"token": SECRET}}[name]
     checked = check(template, json.dumps(given), entry=entry)
     assert checked.role
     nodes = node_requests_as_data(checked.node_requests)

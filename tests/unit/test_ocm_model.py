@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import NodeRequest
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers import ocm
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import (
     AVAILABLE,
     DEGRADED,
@@ -22,6 +25,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm_m
     GCP_FIELDS,
     NAME_LIMIT,
     POOL_NAME_LIMIT,
+    STATES,
     cluster_name,
     listed,
     new_cluster,
@@ -220,3 +224,10 @@ def test_digest_changes_with_a_secret_and_only_then() -> None:
 
 def test_password_with_colons_is_whole() -> None:
     assert htpasswd_users(IdentityProvider("i", "HTPasswd", {}, {"htpasswd": "\nann:$6$a:b\n"})) == {"ann": "$6$a:b"}
+
+
+def test_page_has_every_setting_secret_and_state() -> None:
+    page = (Path(ocm.__file__).parents[3] / "docs" / "provider_ocm.md").read_text()
+    cells = re.findall(r"^\| (`[^|]*`) \|", page, re.MULTILINE)
+    named = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+    assert {*ocm.ClusterProvider.SETTINGS, *ocm.ClusterProvider.SECRETS, *STATES} - named == set()

@@ -776,6 +776,7 @@ def test_shipped_templates_are_sound(shipped: dict[str, Template]) -> None:
     assert {name: template.problem for name, template in shipped.items() if name.startswith("openfleet.")} == {
         "openfleet.clusters.ocp_4_17_small": None,
         "openfleet.clusters.ocp_4_17_small_idp": None,
+        "openfleet.clusters.osd_small": None,
     }
 
 
@@ -807,7 +808,7 @@ def test_idp_adds_its_parameters_and_leaves_deleting_to_its_base(shipped: dict[s
     assert check(template, json.dumps(PULL | idp), entry="delete").role == "openfleet.clusters.ocp_4_17_small"
 
 
-@pytest.mark.parametrize("role", ["ocp_4_17_small", "ocp_4_17_small_idp"])
+@pytest.mark.parametrize("role", ["ocp_4_17_small", "ocp_4_17_small_idp", "osd_small"])
 def test_readme_has_the_parameters_that_the_template_declares(role: str, shipped: dict[str, Template]) -> None:
     told = summary(resolve(role, shipped))
     inherited = [parameter["name"] for parameter in summary(shipped[told["extends"]])["parameters"]] if told["extends"] else []
@@ -816,10 +817,11 @@ def test_readme_has_the_parameters_that_the_template_declares(role: str, shipped
         if parameter["name"] not in inherited:
             kind = ", ".join(f"`{choice}`" for choice in parameter["choices"] or ()) or parameter["type"]
             secret = ", secret" if parameter["no_log"] else ""
-            default = f" required{secret} " if parameter["required"] else f" `{parameter['default']}` " if parameter["default"] else " "
+            known = f"`{parameter['default']}`" if parameter["default"] else secret.removeprefix(", ")
+            default = f" required{secret} " if parameter["required"] else f" {known} " if known else " "
             rows.append(f"| `{parameter['name']}` | {kind} |{default}| {parameter['description']} |")
-    readme = (ROLES / role / "README.md").read_text().splitlines()
-    assert [row for row in readme if row.startswith("| `")] == rows
+    section = (ROLES / role / "README.md").read_text().partition("## Parameters")[2].partition("\n## ")[0]
+    assert [row for row in section.splitlines() if row.startswith("| `")] == rows
 
 
 def test_example_of_the_readme_is_a_sound_template(tmp_path: Path) -> None:
