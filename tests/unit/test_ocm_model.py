@@ -27,6 +27,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm_m
     POOL_NAME_LIMIT,
     STATES,
     cluster_name,
+    is_upgrade,
     listed,
     new_cluster,
     node_sets,
@@ -164,6 +165,21 @@ def test_pool_that_can_be_made_only_later_is_asked_for_until_then() -> None:
 @pytest.mark.parametrize(("group", "wanted"), [("stable", "openshift-v4.18.1"), ("candidate", "openshift-v4.18.1-candidate")])
 def test_version_has_its_channel_unless_it_is_stable(group: str, wanted: str) -> None:
     assert version_id("4.18.1", group) == wanted
+
+
+@pytest.mark.parametrize(
+    ("present", "wanted", "upgrade"),
+    [
+        ("4.18.1", "4.18.1", False),
+        ("4.18.1", "4.18.2", True),
+        ("4.9.9", "4.10.0", True),
+        ("4.18.3", "4.18.1", False),
+        ("4.18.1", "", False),
+        ("", "4.18.1", True),
+    ],
+)
+def test_only_a_later_version_is_an_upgrade(present: str, wanted: str, upgrade: bool) -> None:
+    assert is_upgrade({"openshift_version": present}, wanted) is upgrade
 
 
 def test_google_account_is_taken_from_its_key_file() -> None:

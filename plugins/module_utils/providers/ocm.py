@@ -30,6 +30,7 @@ from .ocm_model import (
     asked_nodes,
     class_of,
     cluster_name,
+    is_upgrade,
     listed,
     new_cluster,
     pool_name,
@@ -37,7 +38,6 @@ from .ocm_model import (
     refused_change,
     shown,
     spec_of,
-    version_of,
     wanted_pools,
     without_secrets,
 )
@@ -112,7 +112,7 @@ class ClusterProvider(Provider):
         noted = cluster.get("properties") or {}
         if not holds(noted, properties(self._owner, request)):
             self._patch(_path(cluster), "Cluster", self._name, cluster, {"properties": {**noted, **properties(self._owner, request)}})
-        upgrading = request.version not in ("", version_of(cluster))
+        upgrading = is_upgrade(cluster, request.version)
         if state == "ready":
             self._bring_pools(cluster, wanted)
             if upgrading:

@@ -275,6 +275,15 @@ def version_of(cluster: Object) -> str:
     return str(cluster.get("openshift_version") or version.get("raw_id") or str(version.get("id") or "").removeprefix("openshift-v"))
 
 
+def is_upgrade(cluster: Object, version: str) -> bool:
+    """Whether the version is a later one than the cluster's: the service upgrades by itself too, and nothing goes back."""
+
+    def order(text: str) -> list[int]:
+        return [int(part) for part in re.findall(r"\d+", text)]
+
+    return order(version) > order(version_of(cluster))
+
+
 def shown(kind: str, name: str, body: Object) -> Object:
     """An object of the service as changes and diffs show it: with a kind and a name, without secrets."""
     if kind == "AddOnInstallation" and "parameters" in body:
