@@ -33,6 +33,8 @@ class Backend(ABC):
     TYPE: ClassVar[str]
     # The methods of the interface that the provider does not support.
     CANNOT: ClassVar[frozenset[str]] = frozenset()
+    # How many seconds a cluster may take to be ready, or gone.
+    PATIENCE: ClassVar[float] = 120
 
     def __init__(self, hub: Access, namespace: str, door: Doorman) -> None:
         self.namespace = namespace
@@ -146,7 +148,7 @@ class Backend(ABC):
             assert spec.status != "failed", spec.status_details
             return spec.status == "ready"
 
-        until(is_ready, f"the cluster {name} is ready")
+        until(is_ready, f"the cluster {name} is ready", self.PATIENCE)
         self.go_on(name)
         return spec
 
@@ -158,7 +160,7 @@ class Backend(ABC):
             self.go_on(name)
             return told
 
-        until(is_gone, f"the cluster {name} is gone")
+        until(is_gone, f"the cluster {name} is gone", self.PATIENCE)
         assert self.provider(name).status(NONE).is_gone
 
 

@@ -15,7 +15,7 @@ from ..template_parameters import check_values, did_you_mean, read_options
 from .base import Place, Provider, ProviderError
 from .model import ClusterRequest
 
-BUILT_IN = ("hypershift", "ocm", "standalone")
+BUILT_IN = ("capi", "hypershift", "ocm", "standalone")
 DEFAULT = "hypershift"
 DOTTED = re.compile(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*){2}")
 

@@ -1,10 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""HyperShift: the control plane is a HostedCluster on the hub, and each set of nodes a NodePool.
-
-A condition counts only when it is of its object's current generation, or doesn't say of which: an older one is an answer to a
-question that nobody asks any more, and reads as Unknown.
-"""
+"""HyperShift: the control plane is a HostedCluster on the hub, and each set of nodes a NodePool."""
 
 from __future__ import annotations
 
@@ -24,7 +20,6 @@ from .model import (
     FALSE,
     INFRASTRUCTURE_READY,
     TRUE,
-    UNKNOWN,
     ClusterRequest,
     ClusterSpec,
     IdentityProvider,
@@ -34,6 +29,7 @@ from .model import (
     State,
     Verdict,
 )
+from .objects import api_url, is_going, is_outdated, is_true, metadata, node_set_name, resource_class_of, selector, verdict_of
 
 API_VERSION = "hypershift.openshift.io/v1beta1"
 # How each service of a control plane is published where the request says nothing of it.
@@ -101,7 +97,7 @@ class ClusterProvider(Provider):
     def delete(self, spec: ClusterSpec) -> bool:
         """The secrets go when the HostedCluster is gone: until then HyperShift may need them."""
         cluster, pools = self._look()
-        remains = [cluster] if cluster else self.place.kube.list_all("v1", "Secret", self.place.namespace, self._selector)
+        remains = [cluster] if cluster else self.place.kube.list_all("v1", "Secret", self.place.namespace, selector(self.place))
         self.changes += self.writer.delete([*remains, *pools])
         return not remains and not pools
 
@@ -135,7 +131,7 @@ class ClusterProvider(Provider):
 
     def scale(self, spec: ClusterSpec, resource_class: str, nodes: int) -> ClusterSpec:
         cluster, pools = self._existing(), self._pools()
-        mine = [pool for pool in pools if _resource_class(pool, self.place.class_label) == resource_class]
+        mine = [pool for pool in pools if resource_class_of(pool, self.place.class_label) == resource_class]
         if nodes == 0:
             self.changes += self.writer.delete(mine)
         elif mine:
@@ -175,10 +171,6 @@ class ClusterProvider(Provider):
 
     # How it is looked up
 
-    @property
-    def _selector(self) -> str:
-        return ",".join(f"{name}={value}" for name, value in self.place.labels.items())
-
     def _look(self) -> tuple[Object | None, list[Object]]:
         """What is there. What a status was just made of need not be read again: a write of it is refused if it is no longer so."""
         looked, self._looked = self._looked, None
@@ -194,7 +186,7 @@ class ClusterProvider(Provider):
         return cluster
 
     def _pools(self) -> list[Object]:
-        return self.place.kube.list_all(API_VERSION, "NodePool", self.place.namespace, self._selector)
+        return self.place.kube.list_all(API_VERSION, "NodePool", self.place.namespace, selector(self.place))
 
     def _seen(self, cluster: Object | None, pools: Sequence[Object]) -> ClusterSpec:
         node_sets = _node_sets(pools, self.place.class_label)
@@ -208,7 +200,7 @@ class ClusterProvider(Provider):
             status=state,
             status_details=details,
             node_sets=node_sets,
-            api_url=_api_url(cluster),
+            api_url=api_url((cluster.get("status") or {}).get("controlPlaneEndpoint")),
             console_url=_console_url(cluster),
             version=str((cluster.get("spec") or {}).get("release", {}).get("image") or ""),
             retryable=False,
@@ -282,7 +274,7 @@ class Manifests:
 
 def node_pool(place: Place, request: NodeRequest, spec: Mapping[str, Any]) -> Object:
     """The NodePool of a resource class; `spec` is what all NodePools of the cluster share."""
-    name = f"{place.name}-{request.resource_class.lower().replace('_', '-').replace('.', '-')}"
+    name = f"{place.name}-{node_set_name(request.resource_class)}"
     own = {"clusterName": place.name, "replicas": request.number_of_nodes}
     return {
         "apiVersion": API_VERSION,
@@ -297,40 +289,12 @@ def secret(place: Place, name: str, content: Mapping[str, str], kind: str = "Opa
     return {"apiVersion": "v1", "kind": "Secret", "type": kind, "metadata": metadata(place, name), "data": data}
 
 
-def metadata(place: Place, name: str, labels: Mapping[str, str] | None = None) -> Object:
-    return {"name": name, "namespace": place.namespace, "labels": {**place.labels, **(labels or {})}}
-
-
 # What the objects say
-
-
-def verdict_of(item: Object, kind: str) -> Verdict | None:
-    """What the object's condition says; None when it has no such condition."""
-    for condition in (item.get("status") or {}).get("conditions") or []:
-        if condition["type"] == kind:
-            if _is_outdated(item, condition):
-                return Verdict(UNKNOWN, "Outdated", f"The last answer, {condition['status']}, is about an older generation")
-            return Verdict(condition["status"], condition.get("reason") or "NoReason", condition.get("message") or "")
-    return None
-
-
-def _is_true(item: Object, kind: str) -> bool:
-    verdict = verdict_of(item, kind)
-    return verdict is not None and verdict.status == TRUE
-
-
-def _is_outdated(item: Object, condition: Object) -> bool:
-    generation = item["metadata"].get("generation", 0)
-    return bool(condition.get("observedGeneration", generation) != generation)
-
-
-def _is_going(item: Object) -> bool:
-    return bool(item["metadata"].get("deletionTimestamp"))
 
 
 def _state(cluster: Object, conditions: Mapping[str, Verdict], node_sets: Sequence[NodeSet]) -> tuple[State, str]:
     """The state, and in words why it is not ready."""
-    if _is_going(cluster):
+    if is_going(cluster):
         return "deprovisioning", "The HostedCluster is being deleted"
     valid = verdict_of(cluster, "ValidConfiguration")
     if valid and valid.status == FALSE:
@@ -350,11 +314,7 @@ def _state(cluster: Object, conditions: Mapping[str, Verdict], node_sets: Sequen
 
 def _node_sets(pools: Sequence[Object], class_label: str) -> tuple[NodeSet, ...]:
     """The NodePools that carry a resource class. One without is nobody's order, so it is neither counted nor missed."""
-    return tuple(_node_set(pool, resource_class) for pool in pools if (resource_class := _resource_class(pool, class_label)))
-
-
-def _resource_class(pool: Object, class_label: str) -> str:
-    return str((pool["metadata"].get("labels") or {}).get(class_label) or "")
+    return tuple(_node_set(pool, resource_class) for pool in pools if (resource_class := resource_class_of(pool, class_label)))
 
 
 def _node_set(pool: Object, resource_class: str) -> NodeSet:
@@ -365,9 +325,9 @@ def _node_set(pool: Object, resource_class: str) -> NodeSet:
         resource_class=resource_class,
         asked=None if spec.get("autoScaling") else spec.get("replicas") or 0,
         ready=status.get("replicas") or 0,
-        outdated=any(_is_outdated(pool, condition) for condition in answers),
-        updating=_is_true(pool, "UpdatingVersion") or _is_true(pool, "UpdatingConfig"),
-        going=_is_going(pool),
+        outdated=any(is_outdated(pool, condition) for condition in answers),
+        updating=is_true(pool, "UpdatingVersion") or is_true(pool, "UpdatingConfig"),
+        going=is_going(pool),
     )
 
 
@@ -379,16 +339,8 @@ def _history(cluster: Object) -> list[Object]:
 def _is_updating(cluster: Object, node_sets: Sequence[NodeSet]) -> bool:
     """Whether a release or a configuration is being rolled out, on the control plane or on nodes."""
     history = _history(cluster)
-    rolling = _is_true(cluster, "Progressing") or (bool(history) and history[0].get("state") != "Completed")
+    rolling = is_true(cluster, "Progressing") or (bool(history) and history[0].get("state") != "Completed")
     return rolling or any(item.updating for item in node_sets)
-
-
-def _api_url(cluster: Object) -> str:
-    endpoint = (cluster.get("status") or {}).get("controlPlaneEndpoint") or {}
-    host, port = endpoint.get("host"), endpoint.get("port")
-    if not host or not port:
-        return ""
-    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
 
 
 def _domain(cluster: Object) -> str:
