@@ -60,7 +60,7 @@ class Doorman:
             "kind": "Config",
             "current-context": "door",
             "clusters": [named],
-            "users": [{"name": "door", "user": {}}],
+            "users": [{"name": "door", "user": {"token": "of-nobody"}}],  # the door has credentials of its own, and those count
             "contexts": [{"name": "door", "context": {"cluster": "door", "user": "door"}}],
         }
         self.kubeconfig.write_text(yaml.safe_dump(config), encoding="utf-8")

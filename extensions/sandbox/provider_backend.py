@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from ...plugins.module_utils import lease
 from ...plugins.module_utils.fenced import FencedWriter
 from ...plugins.module_utils.kube import Kube, Object
+from ...plugins.module_utils.kube_config import Target
 from ...plugins.module_utils.providers.base import Place, Provider
 from ...plugins.module_utils.providers.factory import ProviderFactory, checked
 from ...plugins.module_utils.providers.model import ClusterRequest, ClusterSpec
@@ -75,7 +76,7 @@ class Backend(ABC):
 
     def unreachable(self) -> tuple[Provider, ClusterRequest]:
         """A provider that doesn't reach its backend, and what to ask it for."""
-        return self.provider(kube=Kube.of(kubeconfig_for(f"http://127.0.0.1:{free_port()}"))), self.request()
+        return self.provider(kube=Kube(Target(f"http://127.0.0.1:{free_port()}"))), self.request()
 
     def refused(self) -> tuple[Provider, ClusterRequest]:
         """A provider whose credentials its backend does not accept, and what to ask it for."""

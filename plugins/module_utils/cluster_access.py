@@ -26,4 +26,4 @@ def kubeconfig_from(hub: Kube, source: Mapping[str, str]) -> Object:
         raise NotFound(f"There is no order {called} any more; read the inventory anew.")
     order = ClusterOrder.from_object(item, names.group)
     provider = ProviderFactory.at(provider_type(order) or source["provider"], place_of(hub, order))
-    return harmless(provider.kubeconfig(kept_spec(order)).content, f"The cluster of {called}")
+    return harmless(provider.kubeconfig(kept_spec(order)).content, f"The cluster of {called} has a kubeconfig")

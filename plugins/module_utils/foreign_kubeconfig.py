@@ -47,30 +47,15 @@ class Expiry:
 def kubeconfig_of(secret: Object, endpoint: str = "") -> Object:
     """The kubeconfig in a Secret. With an endpoint, that is the server's address in it."""
     called = f"The Secret {secret['metadata']['namespace']}/{secret['metadata']['name']}"
-    content = harmless(_content(secret, called), called)
+    content = harmless(_content(secret, called), f"{called} has a kubeconfig")
     for cluster in _parts(content, "clusters", "cluster", called) if endpoint else ():
         cluster["server"] = endpoint
     return content
 
 
-def harmless(content: Object, called: str) -> Object:
-    """The same kubeconfig; BadKubeconfig if whoever uses it would run a command or read a file."""
-    users = list(_parts(content, "users", "user", called))
-    if any(user.get(name) for user in users for name in COMMANDS):
-        raise BadKubeconfig(
-            f"{called} has a kubeconfig that runs a command to log in, which is refused; put a token or a certificate in it."
-        )
-    for part in (*users, *_parts(content, "clusters", "cluster", called)):
-        if any(part.get(name) for name in FILES):
-            raise BadKubeconfig(
-                f"{called} has a kubeconfig that names files of some machine; make it anew with their content in it"
-                " (kubectl config view --flatten --raw)."
-            )
-    return content
-
-
 def target_of(kubeconfig: Object) -> Target:
     """The cluster that the kubeconfig is for, and the credentials for it; one without any is refused."""
+    harmless(kubeconfig, "This is a kubeconfig")
     try:
         # Nothing of this process's environment: it is meant for the hub.
         found = target({"kubeconfig": kubeconfig}, {})
@@ -101,14 +86,28 @@ def _content(secret: Object, called: str) -> Object:
     return content
 
 
+def harmless(content: Object, called: str) -> Object:
+    """The same kubeconfig. BadKubeconfig if it uses what is not in itself: that would be of the machine that uses it."""
+    for key, part in (("users", "user"), ("clusters", "cluster")):
+        for found in _parts(content, key, part, called):
+            if any(found.get(name) for name in COMMANDS):
+                raise BadKubeconfig(f"{called} that runs a command to log in, which is refused; put a token or a certificate in it.")
+            if any(found.get(name) for name in FILES):
+                raise BadKubeconfig(
+                    f"{called} that names files of some machine; make it anew with their content in it"
+                    " (kubectl config view --flatten --raw)."
+                )
+    return content
+
+
 def _parts(content: Object, key: str, part: str, called: str) -> Iterator[Object]:
     entries = content.get(key) or []
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise BadKubeconfig(f"{called} has a kubeconfig whose {key} are not a list of named entries; make it anew.")
+        raise BadKubeconfig(f"{called} whose {key} are not a list of named entries; make it anew.")
     for entry in entries:
         found = entry.get(part) or {}
         if not isinstance(found, dict):
-            raise BadKubeconfig(f"{called} has a kubeconfig whose {key} are described wrongly; make it anew.")
+            raise BadKubeconfig(f"{called} whose {key} are described wrongly; make it anew.")
         yield found
 
 

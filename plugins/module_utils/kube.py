@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
-from .kube_config import Target, self_contained, target
+from .kube_config import Target, target
 from .kube_errors import (
     ApplyConflict,
     BadCredentials,
@@ -117,11 +117,6 @@ class Kube:
                 f"The Python library {MISSING} is missing where Ansible runs: install what requirements.txt of the collection names."
             )
         return cls(target(options), timeout)
-
-    @classmethod
-    def of(cls, kubeconfig: Mapping[str, Any], timeout: urllib3.Timeout | None = None) -> Kube:
-        """Connect as a kubeconfig says that somebody else has written; nothing of this machine gets into it."""
-        return cls(self_contained(kubeconfig), timeout)
 
     def _new_pool(self) -> urllib3.PoolManager:
         settings: dict[str, Any] = {"maxsize": CONNECTIONS, "block": True, "retries": False}

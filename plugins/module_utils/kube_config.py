@@ -42,8 +42,6 @@ ENVIRONMENT = {
     "impersonate_user": "K8S_AUTH_IMPERSONATE_USER",
     "impersonate_groups": "K8S_AUTH_IMPERSONATE_GROUPS",
 }
-# What a kubeconfig has from outside of itself.
-ELSEWHERE = ("certificate-authority", "client-certificate", "client-key", "tokenFile", "exec", "auth-provider")
 FALSE = ("0", "false", "no", "off", "n", "f")
 EXEC_SECONDS = 60
 EXPIRY_MARGIN = datetime.timedelta(seconds=30)
@@ -161,20 +159,6 @@ def target(options: Mapping[str, Any], environment: Mapping[str, str] | None = N
     if not valid:
         raise BadCredentials(f"The address {found.server} is not one of a server; it looks like https://api.example.com:6443.")
     return found
-
-
-def self_contained(kubeconfig: Mapping[str, Any]) -> Target:
-    """The cluster of a kubeconfig that others have written: none of our variables counts, no file is read and no program run for it."""
-    for key, part in (("clusters", "cluster"), ("users", "user")):
-        for entry in _entries(kubeconfig, key):
-            values = entry.get(part)
-            used = [name for name in ELSEWHERE if isinstance(values, Mapping) and values.get(name)]
-            if used:
-                raise BadCredentials(
-                    f"The kubeconfig needs files or programs of the machine that it is from ({', '.join(used)}); give one that has all in "
-                    "it: a token or certificates in itself, as `kubectl config view --raw --flatten` shows them."
-                )
-    return target({"kubeconfig": kubeconfig}, {})
 
 
 def _given(options: Mapping[str, Any], env: Mapping[str, str], name: str) -> Any:

@@ -63,7 +63,7 @@ class Standalone(Backend):
             hold([])
 
     def unreachable(self) -> tuple[Provider, ClusterRequest]:
-        return self.provider(), ClusterRequest(secrets={"kubeconfig": kubeconfig_for(f"http://127.0.0.1:{free_port()}")})
+        return self.provider(), ClusterRequest(secrets={"kubeconfig": kubeconfig_for(f"http://127.0.0.1:{free_port()}", token=TOKEN)})
 
     def refused(self) -> tuple[Provider, ClusterRequest]:
         self.own["users"][0]["user"] = {"token": "wrong"}

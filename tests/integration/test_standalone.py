@@ -141,7 +141,7 @@ def test_lost_node_degrades_the_cluster_and_its_return_heals_it(backend: Standal
 
 def test_cluster_that_is_down_is_unavailable_and_one_that_refuses_us_is_not_called_so(backend: Standalone) -> None:
     made = backend.ready()
-    _replace_kubeconfig(backend, kubeconfig_for(f"http://127.0.0.1:{free_port()}"))
+    _replace_kubeconfig(backend, kubeconfig_for(f"http://127.0.0.1:{free_port()}", token=TOKEN))
     down = backend.provider().status(made)
     assert (down.status, down.conditions[AVAILABLE].status, down.retryable, down.installed) == ("cluster_provisioning", "False", True, True)
     assert "does not answer" in down.status_details
@@ -208,11 +208,11 @@ def test_what_is_no_kubeconfig_is_refused_and_not_shown(backend: Standalone, giv
 
 def test_kubeconfig_that_would_run_a_program_here_is_refused(backend: Standalone, tmp_path: Path) -> None:
     plugin = {"command": "touch", "args": [str(tmp_path / "ran")]}
-    with pytest.raises(BadCredentials, match=r"needs files or programs of the machine that it is from \(exec\)"):
+    with pytest.raises(BadCredentials, match=r"runs a command to log in, which is refused"):
         backend.provider().create(ClusterRequest(secrets={"kubeconfig": kubeconfig_for(backend.server, exec=plugin)}))
     backend.create()
     _replace_kubeconfig(backend, kubeconfig_for(backend.server, exec=plugin))
-    assert "exec" in backend.provider().status(NONE).status_details
+    assert "runs a command" in backend.provider().status(NONE).status_details
     assert not (tmp_path / "ran").exists()
 
 
@@ -227,12 +227,12 @@ def test_kubeconfig_of_another_cluster_is_refused(backend: Standalone) -> None:
 
 def test_secret_that_was_spoiled_says_what_to_do(backend: Standalone) -> None:
     backend.create()
-    for data in ({"kubeconfig": "aHVudGVyMg=="}, {"kubeconfig": None, "other": "aHVudGVyMg=="}):
+    for data, said in (({"kubeconfig": "aHVudGVyMg=="}, "holds no kubeconfig"), ({"kubeconfig": None}, "has nothing below the key")):
         backend.kube.patch(backend.kube.get("v1", "Secret", "demo-kubeconfig", backend.namespace), {"data": data})
         seen = backend.provider().status(NONE)
         assert (seen.status, seen.retryable) == ("failed", False)
-        assert "give the cluster's kubeconfig anew" in seen.status_details
-        with pytest.raises(BadCredentials, match="has no kubeconfig"):
+        assert said in seen.status_details
+        with pytest.raises(BadCredentials, match=said):
             backend.provider().kubeconfig(NONE)
     backend.provider().update(NONE, backend.request())
     assert backend.ready().status == "ready"

@@ -20,7 +20,7 @@ import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.certificates import Authority
 from ansible_collections.openfleet.clusters.plugins.module_utils import kube_config
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube_config import Target, self_contained, target
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube_config import Target, target
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import BadCredentials
 from cryptography.hazmat.primitives import serialization
 
@@ -520,32 +520,3 @@ def test_a_target_shown_in_a_log_shows_no_secret(plugin: Plugin, environment: di
     assert SECRET in found.token
     assert SECRET not in repr(found)
     assert plugin.runs == 0
-
-
-# A kubeconfig that others have written
-
-
-@pytest.mark.parametrize(
-    ("part", "name", "value"),
-    [
-        ("user", "exec", {"command": "/bin/touch", "args": ["/tmp/was-here"]}),  # noqa: S108 - it is never run
-        ("user", "auth-provider", {"name": "oidc"}),
-        ("user", "tokenFile", "/etc/passwd"),
-        ("user", "client-certificate", "/etc/passwd"),
-        ("user", "client-key", "/etc/passwd"),
-        ("cluster", "certificate-authority", "/etc/passwd"),
-    ],
-)
-def test_a_kubeconfig_of_others_may_use_nothing_of_this_machine(part: str, name: str, value: Any) -> None:
-    given = config("a", {"token": SECRET} | ({name: value} if part == "user" else {}), {name: value} if part == "cluster" else {})
-    with pytest.raises(BadCredentials, match=rf"\({name}\); give one that has all in it") as caught:
-        self_contained(given)
-    assert SECRET not in str(caught.value)
-
-
-def test_our_own_variables_do_not_get_into_a_kubeconfig_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, variable in kube_config.ENVIRONMENT.items():
-        monkeypatch.setenv(variable, f"of-the-hub-{name}")
-    found = self_contained(config("a", {"token": SECRET}))
-    assert (found.server, found.token) == ("https://a.example:6443", SECRET)
-    assert "of-the-hub" not in repr(vars(found))

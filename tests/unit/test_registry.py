@@ -287,8 +287,10 @@ def test_kubeconfig_below_another_key_is_none() -> None:
 
 def test_command_of_a_kubeconfig_is_not_run(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
-    with pytest.raises(BadKubeconfig):
-        target_of(kubeconfig_of(secret(with_user({"exec": {"command": "touch", "args": [str(trace)]}}))))
+    kubeconfig = with_user({"exec": {"command": "touch", "args": [str(trace)]}})
+    for refusing in (lambda: kubeconfig_of(secret(kubeconfig)), lambda: target_of(kubeconfig)):
+        with pytest.raises(BadKubeconfig, match="runs a command"):
+            refusing()
     assert not trace.exists()
 
 

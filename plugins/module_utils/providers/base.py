@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn
 
 from ..fenced import Change, FencedWriter
+from ..foreign_kubeconfig import target_of
 from ..kube import Kube, Object
 from ..kube_errors import KubeError
 from .model import Addon, ClusterRequest, ClusterSpec, IdentityProvider, Kubeconfig, NodeSet, Region, ResourceSet
@@ -144,7 +145,7 @@ class Provider(ABC):
 
     def connect(self, spec: ClusterSpec) -> Kube:
         """A connection to the cluster itself."""
-        return Kube.of(self.kubeconfig(spec).content)
+        return Kube(target_of(self.kubeconfig(spec).content))
 
     @property
     def writer(self) -> FencedWriter:

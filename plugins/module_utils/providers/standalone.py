@@ -9,7 +9,6 @@ annotation on it tells which cluster it is for, so that a kubeconfig can be repl
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
 import re
@@ -17,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from ..foreign_kubeconfig import KEY, kubeconfig_of, target_of
 from ..kube import Kube, Object
 from ..kube_errors import BadCredentials, Forbidden, KubeError, NotFound, ServerError, TooManyRequests, Unauthorized, Unreachable
 from ..third_party import urllib3, yaml
@@ -39,7 +39,6 @@ from .model import (
 )
 
 CLUSTER_ID = "openfleet.clusters/cluster-id"
-KEY = "kubeconfig"
 OPENSHIFT = "config.openshift.io/v1"
 REGION, ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
@@ -90,7 +89,8 @@ class ClusterProvider(Provider):
         return ClusterSpec() if secret is None else self._seen(secret)
 
     def kubeconfig(self, spec: ClusterSpec) -> Kubeconfig:
-        return _kubeconfig_of(self._existing())
+        secret = self._existing()
+        return Kubeconfig(kubeconfig_of(secret), version=hashlib.sha256(secret["data"][KEY].encode()).hexdigest()[:16])
 
     def dns(self, spec: ClusterSpec) -> str:
         kube = self.connect(spec)
@@ -157,7 +157,7 @@ class ClusterProvider(Provider):
         """The cluster as it shows itself through its kubeconfig. That it doesn't is what its status says, and no error of ours."""
         spec = ClusterSpec(internal_id=f"{self.place.namespace}/{self._secret_name}", external_id=_known_id(secret), installed=True)
         try:
-            kube = _connected(_kubeconfig_of(secret).content)
+            kube = _connected(kubeconfig_of(secret))
             kube.readyz()
             return self._described(replace(spec, api_url=kube.target.server, version=kube.version()), kube)
         except (BadCredentials, Unauthorized, Forbidden) as error:
@@ -225,18 +225,8 @@ def _parsed(given: Any) -> Object:
     return dict(content)
 
 
-def _kubeconfig_of(secret: Object) -> Kubeconfig:
-    try:
-        data = base64.b64decode(secret["data"][KEY], validate=True)
-        content = _parsed(data.decode())
-    except (KeyError, TypeError, UnicodeDecodeError, binascii.Error, BadCredentials):
-        where = f"{secret['metadata']['namespace']}/{secret['metadata']['name']}"
-        raise BadCredentials(f"The Secret {where} has no kubeconfig under the key {KEY}; give the cluster's kubeconfig anew.") from None
-    return Kubeconfig(content, version=hashlib.sha256(data).hexdigest()[:16])
-
-
-def _connected(content: Mapping[str, Any]) -> Kube:
-    return Kube.of(content, urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS))
+def _connected(content: Object) -> Kube:
+    return Kube(target_of(content), urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS))
 
 
 def _cluster_id(kube: Kube) -> str:
