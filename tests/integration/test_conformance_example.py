@@ -31,6 +31,12 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "acme_meta
 HELD = {"finalizers": ["metal.acme.example/machines"]}
 
 
+def test_example_is_short_and_the_page_shows_it_as_it_is() -> None:
+    text = (EXAMPLE / "plugins/module_utils/providers/rack.py").read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 80
+    assert f"```python\n{text}```" in (EXAMPLE.parents[1] / "writing_a_provider.md").read_text(encoding="utf-8")
+
+
 def install(folder: Path) -> Path:
     """Put the example into a folder of collections, as a user would."""
     command = [str(Path(sys.executable).parent / "ansible-galaxy"), "collection", "install", "--offline", "--no-deps", "-p", str(folder)]
