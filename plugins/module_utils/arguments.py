@@ -52,6 +52,21 @@ CLUSTER_RULES: dict[str, Any] = {
     "mutually_exclusive": [("cluster_order", "name"), ("cluster_order", "namespace")],
     "required_by": {"name": ("namespace", "provider")},
 }
+S3: Spec = {
+    "bucket": {"type": "str", "required": True},
+    "endpoint_url": {"type": "str", "aliases": ["aws_endpoint_url"]},
+    "region": {"type": "str", "aliases": ["aws_region"]},
+    "access_key": {"type": "str", "no_log": False, "aliases": ["aws_access_key_id", "aws_access_key"]},
+    "secret_key": {"type": "str", "no_log": True, "aliases": ["aws_secret_access_key", "aws_secret_key"]},
+    "session_token": {"type": "str", "no_log": True, "aliases": ["aws_session_token"]},
+    "profile": {"type": "str", "aliases": ["aws_profile"]},
+    "aws_ca_bundle": {"type": "path"},
+    "validate_certs": {"type": "bool", "default": True},
+    "path_style": {"type": "bool"},
+    "encryption_mode": {"type": "str", "choices": ["AES256", "aws:kms"]},
+    "encryption_kms_key_id": {"type": "str", "no_log": False},
+}
+PLACE: Spec = {"namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}}
 ORDERS: Spec = {"api_group": {"type": "str", "default": DEFAULT_GROUP}}
 
 

@@ -157,11 +157,17 @@ class Lease:
 
     @_alone
     def release(self) -> bool:
-        """Stop acting, then empty the lock for the next; its epoch stays. False if it was not ours."""
+        """Stop acting, then empty the lock for the next; its epoch stays. False if it is not ours.
+
+        Ours is also what an earlier process of the same instance has taken.
+        """
         term, self._term = self._term, None
-        if term is None:
+        if term:
+            return self._swap(term.document, Lock(epoch=term.epoch, ttl=self.ttl)) is not None
+        lock = self.look()
+        if not lock or not self._seen or lock.instance != self.instance:
             return False
-        return self._swap(term.document, Lock(epoch=term.epoch, ttl=self.ttl)) is not None
+        return self._swap(self._seen, Lock(epoch=lock.epoch, ttl=self.ttl)) is not None
 
     def _take(self, epoch: int) -> bool:
         # A lock that was deleted and put back may know less than we do.

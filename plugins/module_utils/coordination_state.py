@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .coordination import Content, Document, Documents, Place, now
@@ -135,7 +135,7 @@ class StateStore:
     def write(self, epoch: int, changes: Mapping[str, Any], expected_revision: int | None = None) -> State:
         """Change some of `FIELDS`. What is so already is not written again."""
         state = self.plan(epoch, changes, expected_revision)
-        if all(getattr(state, name) == value for name, value in changes.items()):
+        if _is_so(state, changes):
             return state
         try:
             return self._replace(state, epoch, state.leader, changes)
@@ -154,8 +154,7 @@ class StateStore:
             raise _fenced(self.place, epoch, state)
         if state.epoch < epoch:
             raise CoordinationError(f"The state of {self.place} is not sealed with epoch {epoch} yet: a new leader does that first.")
-        same = all(getattr(state, name) == value for name, value in changes.items())
-        if expected_revision not in (None, state.revision) and not same:
+        if expected_revision not in (None, state.revision) and not _is_so(state, changes):
             raise StaleRevision(
                 f"The state of {self.place} is at revision {state.revision}, not at {expected_revision}. Read it again, and decide again."
             )
@@ -215,6 +214,22 @@ class Decision:
                 continue
             return True
         raise CoordinationError(f"The decision of {self.place} changes faster than it can be written. Look for a second writer.")
+
+
+def predicted(state: State, changes: Mapping[str, Any]) -> State:
+    """What `StateStore.write` would make of a state."""
+    if _is_so(state, changes):
+        return state
+    return replace(state, revision=state.revision + 1, **changes)
+
+
+def differences(before: State, after: State) -> dict[str, Content]:
+    """For a person who asks for a diff."""
+    return {name: {field: getattr(state, field) for field in FIELDS} for name, state in (("before", before), ("after", after))}
+
+
+def _is_so(state: State, changes: Mapping[str, Any]) -> bool:
+    return all(getattr(state, name) == value for name, value in changes.items())
 
 
 def behind(mirror: Decided, state: State) -> bool:

@@ -1,54 +1,23 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The base of our actions: they run in the controller's process, where a task costs a tenth of what a module's own process does.
-
-An action validates its arguments, makes one call into the library, and turns every error of the library into a failed task with one
-sentence. What it returns is printed, so it never holds a secret.
-"""
+"""The base of the actions that talk to a cluster's API server."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ansible.plugins.action import ActionBase
 from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import KUBERNETES, ORDERS, Spec, connection
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates import TemplateError
+from ansible_collections.openfleet.clusters.plugins.plugin_utils.base_action import BaseAction
 
 
-class ControllerAction(ActionBase):
-    """Subclasses give the arguments beyond those in `SHARED` in `SPEC`, rules between them in `RULES`, and do their work in `work`."""
-
-    TRANSFERS_FILES = False
-    _requires_connection = False
-    _supports_check_mode = True
-    _supports_diff = True
+class ControllerAction(BaseAction):
+    """Its actions are given a connection to the cluster that the shared arguments name."""
 
     SHARED: ClassVar[Spec] = KUBERNETES | ORDERS
-    SPEC: ClassVar[Spec] = {}
-    RULES: ClassVar[dict[str, Any]] = {}
+    ERRORS: ClassVar[tuple[type[Exception], ...]] = (KubeError, TemplateError)
 
-    def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
-        raise NotImplementedError  # each action does its own
-
-    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        super().run(tmp, task_vars)
-        _result, parameters = self.validate_argument_spec(argument_spec=self.SHARED | self.SPEC, **self.RULES)
-        try:
-            return self.work(Kube.connect(connection(parameters)), parameters)
-        except (KubeError, TemplateError) as error:
-            return self.failure(error)
-
-    def failure(self, error: KubeError | TemplateError) -> dict[str, Any]:
-        """A failed task that says what went wrong, and whether the same may work later."""
-        return {
-            "failed": True,
-            "msg": str(error),
-            "reason": type(error).__name__,
-            "retryable": bool(getattr(error, "retryable", False)),
-        }
-
-    @property
-    def check_mode(self) -> bool:
-        return bool(self._task.check_mode)
+    def connect(self, parameters: dict[str, Any]) -> Kube:
+        return Kube.connect(connection(parameters))

@@ -1,0 +1,25 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Look at what the state of a placement was. Documented in the module of the same name."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_state import History
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import ObjectStore
+from ansible_collections.openfleet.clusters.plugins.modules import s3_history_info
+from ansible_collections.openfleet.clusters.plugins.plugin_utils.s3_action import S3Action
+
+
+class ActionModule(S3Action):
+    SPEC: ClassVar[Spec] = s3_history_info.SPEC
+
+    def work(self, store: ObjectStore, parameters: dict[str, Any]) -> dict[str, Any]:
+        place, documents = self.place(store, parameters)
+        history = History(documents, place)
+        entries = history.entries(max(0, parameters["newest"]))
+        hidden = ("identity", "nonce")
+        told = [{name: value for name, value in entry.items() if name not in hidden} for entry in entries]
+        return {"changed": False, "history": told, "kept": len(history.keys())}

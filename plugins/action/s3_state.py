@@ -1,0 +1,35 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Read or write the state of a placement. Documented in the module of the same name."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_lease import verify
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_state import StateStore, differences, predicted
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import ObjectStore
+from ansible_collections.openfleet.clusters.plugins.modules import s3_state
+from ansible_collections.openfleet.clusters.plugins.plugin_utils.s3_action import S3Action
+
+
+class ActionModule(S3Action):
+    SPEC: ClassVar[Spec] = s3_state.SPEC
+    RULES: ClassVar[dict[str, Any]] = s3_state.RULES
+
+    def work(self, store: ObjectStore, parameters: dict[str, Any]) -> dict[str, Any]:
+        place, documents = self.place(store, parameters)
+        states = StateStore(documents, place, self.identity(), parameters["keep_history"])
+        changes = {name: parameters[name] for name in ("intent", "step") if parameters[name] is not None}
+        before = after = states.read()
+        if changes:
+            verify(documents, place, parameters["epoch"])
+            before = states.plan(parameters["epoch"], changes, parameters["expected_revision"])
+            after = predicted(before, changes) if self.check_mode else states.write(parameters["epoch"], changes, before.revision)
+        return {
+            "changed": after.revision != before.revision,
+            "state": after.content(),
+            "revision": after.revision,
+            "diff": differences(before, after),
+        }

@@ -1,0 +1,39 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The base of the actions that talk to an object store."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, ClassVar
+
+from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import S3, Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination import Documents, Place
+from ansible_collections.openfleet.clusters.plugins.module_utils.lease_renewer import run_identity
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import ObjectStore, connect
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3_errors import S3Error
+from ansible_collections.openfleet.clusters.plugins.plugin_utils.base_action import BaseAction
+
+
+class S3Action(BaseAction):
+    """Its actions are given the store that the shared arguments name."""
+
+    SHARED: ClassVar[Spec] = S3
+    ERRORS: ClassVar[tuple[type[Exception], ...]] = (S3Error,)
+    _host = ""
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        self._host = str((task_vars or {}).get("inventory_hostname", ""))
+        return super().run(tmp, task_vars)
+
+    def connect(self, parameters: dict[str, Any]) -> ObjectStore:
+        return connect(parameters)
+
+    def identity(self) -> str:
+        """The same in all tasks of this run for this host, and of no other. The parent of this worker is the run itself."""
+        return run_identity(os.getppid(), self._host)
+
+    @staticmethod
+    def place(store: ObjectStore, parameters: dict[str, Any]) -> tuple[Place, Documents]:
+        place = Place(parameters["namespace"], parameters["name"])
+        return place, Documents(store, place.identity())
