@@ -147,12 +147,12 @@ class BotoBucket:
         if MISSING_LIBRARY:
             raise BadOptions(f"The Python package {MISSING_LIBRARY} is missing: install boto3 1.40 or newer where Ansible runs.")
         self._name = str(options["bucket"])
-        self._where = str(options.get("endpoint_url") or "AWS")
         self._encryption = _encryption(options)
         try:
             self._client = _client(options, connections)
         except (botocore.exceptions.BotoCoreError, ValueError) as error:
-            raise BadOptions(f"S3 at {self._where}: {error}") from error
+            raise BadOptions(f"The bucket {self._name} cannot be reached as described: {error}") from error
+        self._where = str(self._client.meta.endpoint_url)
 
     def read(self, key: str, known: Stored | None = None) -> Stored | None:
         condition = {"IfNoneMatch": known.etag} if known else {}
@@ -250,7 +250,8 @@ def _client(options: Mapping[str, Any], connections: int) -> Any:
         region_name=options.get("region") or os.environ.get("AWS_REGION"),
         profile_name=options.get("profile"),
     )
-    endpoint = options.get("endpoint_url")
+    named = options.get("endpoint_url"), os.environ.get("AWS_ENDPOINT_URL_S3"), os.environ.get("AWS_ENDPOINT_URL")
+    endpoint = next(filter(None, named), None)
     path_style = options.get("path_style")
     # Stores that are not AWS's seldom have a host name for each bucket.
     style = "path" if path_style or (path_style is None and endpoint) else "auto"

@@ -15,7 +15,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.arguments impor
 
 
 class BaseAction(ActionBase):
-    """A base on this gives what it connects to; an action its arguments in `SPEC`, rules between them in `RULES`, and its work in `work`."""
+    """A base on this gives what it connects to; an action its arguments (`SPEC`), rules between them (`RULES`), and its work (`work`)."""
 
     TRANSFERS_FILES = False
     _requires_connection = False

@@ -84,64 +84,75 @@ class Proxy:
         return sum(method == sent and way.endswith(path) for sent, way, _status in self.passed)
 
 
+class Handler(BaseHTTPRequestHandler):
+    """One connection of a client."""
+
+    server: ProxyServer
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def log_message(self, *_of: object) -> None:
+        """Nothing: the tests look at `passed`."""
+
+    def _pass(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        path = urlsplit(self.path).path
+        fault = self.server.proxy.take(self.command, path)
+        if fault and fault.after:
+            threading.Timer(fault.after, self._ask, (path, body)).start()
+        status, answer, headers = (0, b"", [])
+        if not fault or (fault.forwarded and not fault.after):
+            status, answer, headers = self._ask(path, body)
+        if fault:
+            time.sleep(fault.hold)
+            if not fault.status:
+                self.close_connection = True
+                return
+            self.server.proxy.passed.append((self.command, path, fault.status))
+            self._answer(fault.status, REFUSAL.format(code=CODES[fault.status]).encode(), [("Content-Type", "application/xml")])
+            return
+        self._answer(status, answer, headers)
+
+    def _ask(self, path: str, body: bytes) -> tuple[int, bytes, list[tuple[str, str]]]:
+        connection = http.client.HTTPConnection(self.server.proxy.target, timeout=30)
+        try:
+            connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+            for name, value in self.server.proxy.headers(self.command, self.path, dict(self.headers.items()), body).items():
+                connection.putheader(name, value)
+            connection.endheaders(body)
+            response = connection.getresponse()
+            answer = response.read()
+            self.server.proxy.passed.append((self.command, path, response.status))
+            return response.status, answer, response.getheaders()
+        finally:
+            connection.close()
+
+    def _answer(self, status: int, body: bytes, headers: list[tuple[str, str]]) -> None:
+        self.send_response_only(status)
+        for name, value in headers:
+            if name.lower() not in ("content-length", "connection", "transfer-encoding"):
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_PUT = do_DELETE = do_HEAD = _pass  # noqa: N815 - named by the base class
+
+
+class ProxyServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, proxy: Proxy) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.proxy = proxy
+
+
 @contextmanager
 def proxy_to(store: StoreAccess) -> Iterator[tuple[Proxy, str]]:
     """A proxy and its address."""
     proxy = Proxy(store)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
-        def log_message(self, *_of: object) -> None:
-            """Nothing: the tests look at `passed`."""
-
-        def _pass(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            path = urlsplit(self.path).path
-            fault = proxy.take(self.command, path)
-            if fault and fault.after:
-                threading.Timer(fault.after, self._ask, (path, body)).start()
-            status, answer, headers = (0, b"", [])
-            if not fault or (fault.forwarded and not fault.after):
-                status, answer, headers = self._ask(path, body)
-            if fault:
-                time.sleep(fault.hold)
-                if not fault.status:
-                    self.close_connection = True
-                    return
-                proxy.passed.append((self.command, path, fault.status))
-                self._answer(fault.status, REFUSAL.format(code=CODES[fault.status]).encode(), [("Content-Type", "application/xml")])
-                return
-            self._answer(status, answer, headers)
-
-        def _ask(self, path: str, body: bytes) -> tuple[int, bytes, list[tuple[str, str]]]:
-            connection = http.client.HTTPConnection(proxy.target, timeout=30)
-            try:
-                connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
-                for name, value in proxy.headers(self.command, self.path, dict(self.headers.items()), body).items():
-                    connection.putheader(name, value)
-                connection.endheaders(body)
-                response = connection.getresponse()
-                answer = response.read()
-                proxy.passed.append((self.command, path, response.status))
-                return response.status, answer, response.getheaders()
-            finally:
-                connection.close()
-
-        def _answer(self, status: int, body: bytes, headers: list[tuple[str, str]]) -> None:
-            self.send_response_only(status)
-            for name, value in headers:
-                if name.lower() not in ("content-length", "connection", "transfer-encoding"):
-                    self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        do_GET = do_PUT = do_DELETE = do_HEAD = _pass  # noqa: N815 - named by the base class
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = ProxyServer(proxy)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

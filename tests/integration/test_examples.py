@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import boto3
 import pytest
 import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import StoreAccess
 from ansible_collections.openfleet.clusters.plugins import modules
 
 from .playing import COLLECTION, RUN_SECONDS, Played, Task, play
@@ -175,6 +177,21 @@ def test_examples_of_registries(hub: Access, tmp_path: Path) -> None:
     assert played["Remove the registry, and leave the secrets"].changed
 
 
+def test_examples_of_agreeing_through_a_bucket(s3: StoreAccess, tmp_path: Path) -> None:
+    secrets = {"aws_access_key_id": s3.access_key, "aws_secret_access_key": s3.secret_key}
+    boto3.client("s3", endpoint_url=s3.endpoint, region_name=s3.region, **secrets).create_bucket(Bucket="agreements")
+    settings = {"AWS_ENDPOINT_URL_S3": s3.endpoint, "AWS_REGION": s3.region} | {name.upper(): value for name, value in secrets.items()}
+    named = ("s3_coordination_check", "s3_state", "s3_decision", "s3_lock", "s3_history_info")
+    played = play(tmp_path, [task for module in named for task in examples(module)], environment=settings)
+    assert played.code == 0, played.output
+    assert any("8 create at the same moment" in line for line in played["Show the table"].result["msg"])
+    assert played["Write what is wanted, if nobody has changed it since"].changed
+    assert played["Tell where it runs"].result["msg"] == "west"
+    assert played["Tell who leads"].result["msg"] == "nobody, the last epoch was 3"
+    assert played["Tell how it came about"].result["msg"] == ["Completed", "Completed", "Inspected"]
+    assert s3.secret_key not in played.output
+
+
 def test_no_example_is_left_out() -> None:
     """The tests above name every module, so that the examples of a new one are run as well."""
     text = Path(__file__).read_text(encoding="utf-8")
@@ -194,5 +211,7 @@ def test_documentation_can_be_read_on_a_terminal(tmp_path: Path) -> None:
         assert parts["doc"]["has_action"], name
         assert parts["examples"], name
         assert parts["return"], name
-        if name != f"{COLLECTION}.cluster_template_info":
+        if name.startswith(f"{COLLECTION}.s3_"):
+            assert {"bucket", "endpoint_url"} <= parts["doc"]["options"].keys(), name
+        elif name != f"{COLLECTION}.cluster_template_info":
             assert {"kubeconfig"} <= parts["doc"]["options"].keys(), name

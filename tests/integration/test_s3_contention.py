@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
 import time
@@ -123,7 +124,7 @@ def test_nobody_acts_beside_another_in_a_storm(faulty: tuple[Proxy, Options], bu
         assert not contender.is_alive()
     terms = sorted(term for contender in contenders for term in contender.terms)
     assert len(terms) > 3, "nobody has led; the storm was too strong to show anything"
-    for (_start, end, epoch), (start, _end, later) in zip(terms, terms[1:], strict=False):
+    for (_start, end, epoch), (start, _end, later) in itertools.pairwise(terms):
         assert end <= start, f"epochs {epoch} and {later} acted at the same time"
         assert epoch < later
     # What is stored tells the same story, read without the proxy.

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.__main__ import _parser
 from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.status import FAULT, Faults
-from ansible_collections.openfleet.clusters.plugins.doc_fragments.kubernetes import ModuleDocFragment
+from ansible_collections.openfleet.clusters.plugins.doc_fragments import kubernetes, s3
 from ansible_collections.openfleet.clusters.plugins.module_utils import fulfillment, kube_errors, templates
 from ansible_collections.openfleet.clusters.plugins.module_utils.order_status import derive_status
 from ansible_collections.openfleet.clusters.plugins.module_utils.order_world import World
@@ -28,7 +28,8 @@ MODULE = "python -m ansible_collections.openfleet.clusters.extensions.sandbox"
 
 PLAYBOOKS = {path.stem for path in (ROOT / "playbooks").glob("*.yml")}
 MODULES = {path.stem for path in (ROOT / "plugins" / "modules").glob("*.py")}
-PLUGINS = {path.stem for kind in ("inventory", "lookup") for path in (ROOT / "plugins" / kind).glob("*.py")}
+KINDS = ("plugins/inventory", "plugins/lookup", "extensions/eda/plugins/event_source")
+PLUGINS = {path.stem for kind in KINDS for path in (ROOT / kind).glob("*.py")}
 TEMPLATES = {path.parents[1].name for path in (ROOT / "roles").glob("*/meta/template.yml")}
 GROUPS = set(yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text())["action_groups"])
 
@@ -176,7 +177,8 @@ def tasks_of_ours(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def options_of(module: str) -> set[str]:
     documented = importlib.import_module(f"ansible_collections.openfleet.clusters.plugins.modules.{module}").DOCUMENTATION
-    texts = (documented, *(text for part, text in vars(ModuleDocFragment).items() if part.isupper()))
+    fragments = s3.ModuleDocFragment if module.startswith("s3_") else kubernetes.ModuleDocFragment
+    texts = (documented, *(text for part, text in vars(fragments).items() if part.isupper()))
     return {option for text in texts for option in yaml.safe_load(text).get("options", {})}
 
 

@@ -9,15 +9,16 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.openfleet.clusters.plugins import modules
-from ansible_collections.openfleet.clusters.plugins.doc_fragments.kubernetes import ModuleDocFragment
 
 PACKAGE = "ansible_collections.openfleet.clusters.plugins"
 FOLDER = Path(next(iter(modules.__path__)))
 ROOT = FOLDER.parents[1]
 ALL = sorted(file.stem for file in FOLDER.glob("*.py") if not file.stem.startswith("_"))
-ON_KUBERNETES = [name for name in ALL if name != "cluster_template_info"]
+ON_S3 = [name for name in ALL if name.startswith("s3_")]
+ON_KUBERNETES = [name for name in ALL if name != "cluster_template_info" and name not in ON_S3]
+CONNECTED = [*ON_KUBERNETES, *ON_S3]
 # What Ansible must never show. A key that is for everybody to see is none, and says so.
-SECRET_OPTIONS = {"kubeconfig", "api_key", "password", "client_key", "secrets", "template_parameters"}
+SECRET_OPTIONS = {"kubeconfig", "api_key", "password", "client_key", "secret_key", "session_token", "secrets", "template_parameters"}
 SECRET_IN = {"cluster_order_finish": {"orders"}}
 
 
@@ -31,8 +32,9 @@ def options(name: str) -> dict[str, Any]:
     told = documentation(name)
     found = dict(told["options"])
     for fragment in told.get("extends_documentation_fragment", []):
-        part = fragment.removeprefix("openfleet.clusters.kubernetes").removeprefix(".").upper() or "DOCUMENTATION"
-        shared = yaml.safe_load(getattr(ModuleDocFragment, part))["options"]
+        file, _dot, part = fragment.removeprefix("openfleet.clusters.").partition(".")
+        texts = importlib.import_module(f"{PACKAGE}.doc_fragments.{file}").ModuleDocFragment
+        shared = yaml.safe_load(getattr(texts, part.upper() or "DOCUMENTATION"))["options"]
         assert not found.keys() & shared.keys()
         found |= shared
     return found
@@ -51,14 +53,14 @@ def comparable(spec: dict[str, Any], inner: str) -> dict[str, Any]:
     return told
 
 
-@pytest.mark.parametrize("name", ON_KUBERNETES)
+@pytest.mark.parametrize("name", CONNECTED)
 def test_arguments_of_the_action_are_the_documented_options(name: str) -> None:
     action = importlib.import_module(f"{PACKAGE}.action.{name}").ActionModule
     taken = {option: comparable(spec, "options") for option, spec in (action.SHARED | action.SPEC).items()}
     assert taken == {option: comparable(spec, "suboptions") for option, spec in options(name).items()}
 
 
-@pytest.mark.parametrize("name", ON_KUBERNETES)
+@pytest.mark.parametrize("name", CONNECTED)
 def test_module_that_is_run_as_one_knows_the_arguments_of_its_action(name: str) -> None:
     module = importlib.import_module(f"{PACKAGE}.modules.{name}")
     action = importlib.import_module(f"{PACKAGE}.action.{name}").ActionModule
@@ -66,7 +68,7 @@ def test_module_that_is_run_as_one_knows_the_arguments_of_its_action(name: str) 
     assert getattr(module, "RULES", {}) == action.RULES
 
 
-@pytest.mark.parametrize("name", ON_KUBERNETES)
+@pytest.mark.parametrize("name", CONNECTED)
 def test_secrets_are_marked_and_nothing_else(name: str) -> None:
     action = importlib.import_module(f"{PACKAGE}.action.{name}").ActionModule
     spec = action.SHARED | action.SPEC
@@ -89,9 +91,8 @@ def test_module_says_what_its_reader_needs(name: str) -> None:
 
 
 def test_credentials_can_be_set_once_for_all_modules_that_need_them() -> None:
-    group = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]["kubernetes"]
-    assert [entry for entry in group if isinstance(entry, str)] == ON_KUBERNETES
-    assert [entry for entry in group if isinstance(entry, dict)] == [{"metadata": {"extend_group": ["kubernetes.core.k8s"]}}]
+    groups = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]
+    assert groups == {"kubernetes": [*ON_KUBERNETES, {"metadata": {"extend_group": ["kubernetes.core.k8s"]}}], "s3": ON_S3}
 
 
 @pytest.mark.parametrize("name", ALL)
