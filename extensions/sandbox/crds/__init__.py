@@ -16,6 +16,8 @@ try:
 except ImportError:
     from yaml import SafeLoader  # type: ignore[assignment]
 
+__all__ = ["COLLECTION_CRDS", "SANDBOX_CRDS", "SafeLoader", "load_crd", "sandbox_crds"]
+
 SANDBOX_CRDS = Path(__file__).parent
 COLLECTION_CRDS = Path(__file__).parents[2] / "crds"
 
