@@ -17,8 +17,8 @@ setup: ## Make the virtual environment (every other command does this first)
 	@[ -n "$(PYTHON)" ] || { echo "✘ Python 3.11 or newer is needed and was not found: install it, or name it with make PYTHON=..." >&2; exit 1; }
 	@$(PYTHON) -m extensions.dev.setup
 
-demo: setup ## Show the main job on a hub of this machine, from nothing to a running cluster and back
-	@python -m $(DEV).demo
+demo: setup ## Show the main job on a hub of this machine, from nothing to a running cluster and back (PROVIDER=capi: by Cluster API)
+	@python -m $(DEV).demo $(PROVIDER)
 
 test: setup ## Run every test
 	@openfleet-sandbox build --s3 --capi

@@ -1,7 +1,11 @@
-"""`make demo`: an order from nothing to a running cluster, scaled, and back to nothing, with a line for each stage."""
+"""`make demo`: an order from nothing to a running cluster, scaled, and back to nothing, with a line for each stage.
+
+It is carried out by HyperShift, or by the provider that is named, as in `make demo PROVIDER=capi`.
+"""
 
 from __future__ import annotations
 
+import argparse
 import base64
 import contextlib
 import json
@@ -9,6 +13,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +25,6 @@ from ..sandbox.sandbox import Sandbox
 from ..sandbox.screen import UserError, heading, run_command, stage
 
 ROOT = Path(__file__).resolve().parents[2]
-EXAMPLE = Path("docs/examples/cluster_order.yaml")
 STATE = Path(os.environ.get("OPENFLEET_SANDBOX", ROOT / ".sandbox"))
 NAMESPACE, NAME = "orders", "demo"
 WORKING_NAMESPACE = f"{NAMESPACE}-{NAME}"
@@ -28,32 +32,78 @@ STEPS = ("Accepted", "NamespaceCreated", "ControlPlaneCreated", "ControlPlaneAva
 WAIT_SECONDS = 300
 
 
+@dataclass(frozen=True)
+class Show:
+    """What differs between the providers that the demo can be given with."""
+
+    example: Path
+    resource_class: str
+    secret: str
+    key: str
+    built: str
+    up: str = "make sandbox-up"
+    kinds: str = "hostedclusters,nodepools"
+    # An in-memory API server makes no tables.
+    columns: tuple[str, ...] = ()
+    capi: bool = False
+
+
+SHOWS = {
+    "hypershift": Show(
+        example=Path("docs/examples/cluster_order.yaml"),
+        resource_class="fc430",
+        secret=f"{NAME}-admin-kubeconfig",
+        key="kubeconfig",
+        built="""a HostedCluster with an API server of its own and 2, then 3 nodes. The hub, the hosted API server and all objects
+were real; HyperShift's operator and the machines behind the nodes were a stand-in.""",
+    ),
+    "capi": Show(
+        example=Path("docs/examples/capi_order.yaml"),
+        resource_class="small",
+        secret=f"{NAME}-kubeconfig",
+        key="value",
+        built=f"""a Cluster with a control plane and 2, then 3 workers. The hub, all objects on it, and Cluster API
+{gobuild.CLUSTER_API_VERSION} with its webhooks were real; the machines and the cluster's API server were in the memory of its provider for tests.""",
+        up="openfleet-sandbox up --capi",
+        kinds="clusters,machinedeployments,machines",
+        columns=(
+            "-o",
+            "custom-columns=NAME:.metadata.name,READY:.status.conditions[?(@.type=='Ready')].status,VERSION:.status.nodeInfo.kubeletVersion",
+        ),
+        capi=True,
+    ),
+}
+
+
 def main() -> int:
+    parser = argparse.ArgumentParser(prog="demo", description="Show an order from nothing to a cluster and back.")
+    parser.add_argument("provider", nargs="?", choices=SHOWS, default="hypershift")
+    show = SHOWS[parser.parse_args().provider]
     heading("openfleet.clusters: from an order to a cluster, on a hub of this machine")
-    gobuild.build(s3=False)
+    gobuild.build(capi=show.capi)
     sandbox = Sandbox(STATE)
-    with running(sandbox) as hub, order(hub):
+    with running(sandbox, show) as hub, order(hub, show):
         with playbook(hub, "create_cluster"):
             show_progress(hub, "2 of 2 ready")
         heading("$ kubectl get clusterorders -n orders")
         print(hub.kubectl("get", "clusterorders", "-n", NAMESPACE).stdout)
-        show_nodes(hub, sandbox)
+        show_nodes(hub, sandbox, show)
         with stage("Order changed: 3 nodes instead of 2"):
-            wanted = json.dumps({"spec": {"nodeRequests": [{"resourceClass": "fc430", "numberOfNodes": 3}]}})
+            wanted = json.dumps({"spec": {"nodeRequests": [{"resourceClass": show.resource_class, "numberOfNodes": 3}]}})
             hub.kubectl("patch", "clusterorder", NAME, "-n", NAMESPACE, "--type=merge", "-p", wanted)
         with playbook(hub, "create_cluster"):
             show_progress(hub, "3 of 3 ready", steps=("NodesReady",))
-        show_nodes(hub, sandbox)
-    summary()
+        show_nodes(hub, sandbox, show)
+    summary(show)
     return 0
 
 
 @contextlib.contextmanager
-def running(sandbox: Sandbox) -> Iterator[Access]:
+def running(sandbox: Sandbox, show: Show) -> Iterator[Access]:
     """The hub: one that runs already is used and left alone, else one that ends with the demo."""
     ours = sandbox.holder() is None
     with stage("Hub with its CRDs" if ours else "Hub is running already"):
-        sandbox.up(attached=ours)
+        sandbox.up(attached=ours, capi=show.capi)
     try:
         yield Access(sandbox.kubeconfig())
     finally:
@@ -63,10 +113,10 @@ def running(sandbox: Sandbox) -> Iterator[Access]:
 
 
 @contextlib.contextmanager
-def order(hub: Access) -> Iterator[None]:
+def order(hub: Access, show: Show) -> Iterator[None]:
     """The order of the example, deleted at the end with all that was made for it."""
     with stage(f"ClusterOrder {NAME} for a cluster with 2 nodes created"):
-        hub.kubectl("apply", "-f", str(ROOT / EXAMPLE))
+        hub.kubectl("apply", "-f", str(ROOT / show.example))
     try:
         yield
     finally:
@@ -120,30 +170,29 @@ def message(hub: Access, kind: str, nodes: str) -> str:
     return ""
 
 
-def show_nodes(hub: Access, sandbox: Sandbox) -> None:
+def show_nodes(hub: Access, sandbox: Sandbox, show: Show) -> None:
     """What the new cluster itself says, asked with its own kubeconfig."""
-    secret = hub.get("secret", f"{NAME}-admin-kubeconfig", "-n", WORKING_NAMESPACE)
+    secret = hub.get("secret", show.secret, "-n", WORKING_NAMESPACE)
     kubeconfig = sandbox.state / f"{NAME}.kubeconfig"
-    write_private(kubeconfig, base64.b64decode(secret["data"]["kubeconfig"]))
+    write_private(kubeconfig, base64.b64decode(secret["data"][show.key]))
     shown = kubeconfig.relative_to(ROOT) if kubeconfig.is_relative_to(ROOT) else kubeconfig
     heading(f"$ kubectl --kubeconfig={shown} get nodes")
-    print(Access(kubeconfig).kubectl("get", "nodes").stdout)
+    print(Access(kubeconfig).kubectl("get", "nodes", *show.columns).stdout)
 
 
-def summary() -> None:
+def summary(show: Show) -> None:
     print(f"""
 What was built: a hub (etcd, kube-apiserver and kube-controller-manager {gobuild.KUBERNETES_VERSION}), and on it, from the order
-{NAMESPACE}/{NAME}, a HostedCluster with an API server of its own and 2, then 3 nodes. The hub, the hosted API server and all objects
-were real; HyperShift's operator and the machines behind the nodes were a stand-in.
-Its kubeconfig was in the hub's secret {WORKING_NAMESPACE}/{NAME}-admin-kubeconfig.
+{NAMESPACE}/{NAME}, {show.built}
+Its kubeconfig was in the hub's secret {WORKING_NAMESPACE}/{show.secret}.
 
 Try next, and keep it running:
-  make sandbox-up
   . .venv/bin/activate
+  {show.up}
   export KUBECONFIG=$(openfleet-sandbox kubeconfig)
-  kubectl apply -f {EXAMPLE}
-  ansible-playbook openfleet.clusters.create_cluster -e cluster_wait_timeout=60
-  kubectl get clusterorders,hostedclusters,nodepools -A
+  kubectl apply -f {show.example}
+  ansible-playbook openfleet.clusters.create_cluster -e cluster_wait_timeout=120
+  kubectl get clusterorders,{show.kinds} -A
   make sandbox-down""")
 
 

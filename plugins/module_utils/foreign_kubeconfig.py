@@ -44,10 +44,10 @@ class Expiry:
     what: str
 
 
-def kubeconfig_of(secret: Object, endpoint: str = "") -> Object:
+def kubeconfig_of(secret: Object, endpoint: str = "", key: str = KEY) -> Object:
     """The kubeconfig in a Secret. With an endpoint, that is the server's address in it."""
     called = f"The Secret {secret['metadata']['namespace']}/{secret['metadata']['name']}"
-    content = harmless(_content(secret, called), f"{called} has a kubeconfig")
+    content = harmless(_content(secret, key, called), f"{called} has a kubeconfig")
     for cluster in _parts(content, "clusters", "cluster", called) if endpoint else ():
         cluster["server"] = endpoint
     return content
@@ -72,17 +72,17 @@ def expiry_of(credentials: Target) -> Expiry | None:
     return min(known, key=lambda expiry: expiry.moment, default=None)
 
 
-def _content(secret: Object, called: str) -> Object:
-    data = (secret.get("data") or {}).get(KEY)
+def _content(secret: Object, key: str, called: str) -> Object:
+    data = (secret.get("data") or {}).get(key)
     if not data:
-        raise BadKubeconfig(f"{called} has nothing below the key {KEY}; put the cluster's kubeconfig there.")
+        raise BadKubeconfig(f"{called} has nothing below the key {key}; put the cluster's kubeconfig there.")
     try:
         content = yaml.safe_load(base64.b64decode(data))
     # What is deeply nested, or no text at all, ends the parser in ways of its own.
     except (yaml.YAMLError, binascii.Error, ValueError, RecursionError):
         content = None
     if not isinstance(content, dict):
-        raise BadKubeconfig(f"{called} holds no kubeconfig below the key {KEY}; put the cluster's there.")
+        raise BadKubeconfig(f"{called} holds no kubeconfig below the key {key}; put the cluster's there.")
     return content
 
 

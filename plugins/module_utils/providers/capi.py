@@ -8,16 +8,15 @@ are objects of their own. What others have added to the topology, an autoscaler'
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from ..fenced import Change, differs
+from ..foreign_kubeconfig import kubeconfig_of
 from ..kube import FIELD_MANAGER, Object
 from ..kube_errors import Invalid
 from ..orders import NodeRequest, parse_time
-from ..third_party import yaml
 from . import resources
 from .base import NoSuchCluster, NotReadyYet, Place, Provider
 from .model import (
@@ -115,7 +114,7 @@ class ClusterProvider(Provider):
         secret = self.place.kube.find("v1", "Secret", f"{self.place.name}-kubeconfig", self.place.namespace)
         if secret is None:
             raise NotReadyYet(f"The cluster {self.place.name} has no kubeconfig yet; it gets one when its endpoint is known.")
-        return Kubeconfig(yaml.safe_load(base64.b64decode(secret["data"]["value"])), secret["metadata"]["resourceVersion"])
+        return Kubeconfig(kubeconfig_of(secret, key="value"), secret["metadata"]["resourceVersion"])
 
     def apply_resources(self, spec: ClusterSpec, resource_set: ResourceSet) -> None:
         resources.apply(self, self.connect(spec), resource_set)
