@@ -63,7 +63,7 @@ were real; HyperShift's operator and the machines behind the nodes were a stand-
         secret=f"{NAME}-kubeconfig",
         key="value",
         built=f"""a Cluster with a control plane and 2, then 3 workers. The hub, all objects on it, and Cluster API
-{gobuild.CLUSTER_API_VERSION} with its webhooks were real; the machines and the cluster's API server were in the memory of its provider for tests.""",
+{gobuild.CLUSTER_API_VERSION} with its webhooks were real; machines and the cluster's API server were in the memory of its test provider.""",
         up="openfleet-sandbox up --capi",
         kinds="clusters,machinedeployments,machines",
         columns=(

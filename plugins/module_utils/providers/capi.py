@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from ..fenced import Change, differs
@@ -382,10 +383,10 @@ def _class_of_entry(entry: Object, class_label: str) -> str:
 
 def _conditions(cluster: Object) -> Iterator[tuple[str, Verdict]]:
     """What the cluster says of itself in our words: Available is that of its control plane, as the nodes are counted apart."""
-    infrastructure = verdict_of(cluster, "InfrastructureReady")
+    infrastructure = _said(cluster, "InfrastructureReady", "The infrastructure is ready")
     if infrastructure:
         yield INFRASTRUCTURE_READY, infrastructure
-    available = verdict_of(cluster, "ControlPlaneAvailable")
+    available = _said(cluster, "ControlPlaneAvailable", "The control plane is available")
     if not available:
         return
     answers = verdict_of(cluster, "RemoteConnectionProbe")
@@ -397,6 +398,12 @@ def _conditions(cluster: Object) -> Iterator[tuple[str, Verdict]]:
         mended = verdict_of(cluster, "Remediating")
         trouble = lost or (mended if mended and mended.status == TRUE else None)
         yield DEGRADED, Verdict(TRUE, trouble.reason, trouble.message) if trouble else Verdict(FALSE, "AsExpected")
+
+
+def _said(cluster: Object, kind: str, if_true: str) -> Verdict | None:
+    """A condition, with words of ours where Cluster API has none because all is well."""
+    verdict = verdict_of(cluster, kind)
+    return replace(verdict, message=if_true) if verdict and verdict.status == TRUE and not verdict.message else verdict
 
 
 def _state(cluster: Object, conditions: Mapping[str, Verdict], node_sets: Sequence[NodeSet]) -> tuple[State, str]:
