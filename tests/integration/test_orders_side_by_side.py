@@ -15,7 +15,7 @@ from .ocm_place import standing_in
 from .ocm_standin import OFFLINE_TOKEN, TOKEN_PATH, OcmStandIn
 from .orders import Orders
 
-PROVIDERS = {"bare": "hypershift", "dedicated": "ocm", "there": "standalone"}
+PROVIDERS = {"bare": "hypershift", "machines": "capi", "dedicated": "ocm", "there": "standalone"}
 
 
 @pytest.fixture
@@ -25,9 +25,9 @@ def service() -> Iterator[OcmStandIn]:
 
 
 @pytest.fixture
-def mixed(quick_hub: Access, tmp_path: Path) -> Iterator[Orders]:
-    with fresh_namespace(quick_hub) as namespace:
-        place = Orders(quick_hub, namespace, tmp_path)
+def mixed(capi_hub: Access, tmp_path: Path) -> Iterator[Orders]:
+    with fresh_namespace(capi_hub) as namespace:
+        place = Orders(capi_hub, namespace, tmp_path)
         yield place
         place.clean_up()
 
@@ -43,6 +43,7 @@ def test_each_order_has_its_own_provider_for_all_its_life(mixed: Orders, service
     kubeconfig = mixed.hub.kubeconfig.read_text()
     add_node(mixed.hub)
     mixed.place("bare", nodes={"fc430": 1})
+    mixed.place("machines", nodes={"small": 1}, template="capi_small", raw_parameters="{}")
     mixed.place("dedicated", nodes={"m5.xlarge": 2}, template="osd_small", raw_parameters="{}")
     mixed.place("there", template="existing_cluster", raw_parameters=json.dumps({"kubeconfig": kubeconfig}))
     orders = [f"{mixed.namespace}/{name}" for name in PROVIDERS]
@@ -60,7 +61,7 @@ def test_each_order_has_its_own_provider_for_all_its_life(mixed: Orders, service
         mixed.play("sync_status", None, cluster_orders=orders).well()
         return all(mixed.status(name).get("phase") == "Ready" for name in PROVIDERS)
 
-    until(all_ready, "all orders are Ready")
+    until(all_ready, "all orders are Ready", 600)
     assert {name: mixed.status(name)["provider"]["type"] for name in PROVIDERS} == PROVIDERS
     assert len({mixed.status(name)["provider"]["internalID"] for name in PROVIDERS}) == len(PROVIDERS)
     assert mixed.status("dedicated")["provider"]["region"] == "us-east-1"
@@ -69,7 +70,7 @@ def test_each_order_has_its_own_provider_for_all_its_life(mixed: Orders, service
 
     mixed.place("dedicated", nodes={"m5.xlarge": 3}, template="osd_small", raw_parameters="{}")
     assert mixed.play("create_cluster", "dedicated", **{key: value for key, value in site.items() if key != "cluster_orders"}).well()
-    assert mixed.play("delete_cluster", None, **site, cluster_wait_timeout=120).well()
+    assert mixed.play("delete_cluster", None, **site, cluster_wait_timeout=170).well()
     assert [name for name in PROVIDERS if not mixed.is_gone(name)] == []
     assert service.clusters == {}
 
