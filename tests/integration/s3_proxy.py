@@ -58,7 +58,21 @@ class Proxy:
         self.passed: list[tuple[str, str, int]] = []
         self.strips_conditions = False
         self.invent: Callable[[str], Fault | None] | None = None
+        self.busiest = 0
+        self.busy = 0
         self._lock = threading.Lock()
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """How many requests there are at the same moment."""
+        with self._lock:
+            self.busy += 1
+            self.busiest = max(self.busiest, self.busy)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.busy -= 1
 
     def take(self, method: str, path: str) -> Fault | None:
         with self._lock:
@@ -95,6 +109,10 @@ class Handler(BaseHTTPRequestHandler):
         """Nothing: the tests look at `passed`."""
 
     def _pass(self) -> None:
+        with self.server.proxy.at_work():
+            self._pass_on()
+
+    def _pass_on(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         path = urlsplit(self.path).path
         fault = self.server.proxy.take(self.command, path)

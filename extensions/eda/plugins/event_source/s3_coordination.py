@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import socket
 import sys
 from collections.abc import Mapping
@@ -102,9 +103,19 @@ log = logging.getLogger(__name__)
 async def main(queue: asyncio.Queue[Any], args: dict[str, Any]) -> None:
     """What ansible-rulebook calls. It ends only when it is cancelled: were it to return, the whole process would end."""
     settings = settings_of(args)
+    hear_signals()
     store = connect(args, settings.connections)
     await proven(store, f"Bucket {args['bucket']} at {args.get('endpoint_url') or 'AWS'}")
     await Keeper(store, settings).run(queue.put)
+
+
+def hear_signals() -> None:
+    """Give the signals back to ansible-rulebook, which ends in order, and so gives us the time to give back leases.
+
+    The Java machine of its rule engine has taken them, and ends the process on the spot.
+    """
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.getsignal(number))
 
 
 async def proven(store: ObjectStore, where: str) -> None:
