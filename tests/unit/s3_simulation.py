@@ -378,6 +378,7 @@ class Contender:
     def __init__(self, simulation: Simulation, number: int) -> None:
         self.simulation, self.number = simulation, number
         self.leading = 0
+        self.live_on = True
         self._starts = itertools.count()
         self._begin()
 
@@ -399,7 +400,7 @@ class Contender:
         return 1000.0 * self.number + self.simulation.now * self.simulation.story.speeds[self.number]
 
     def live(self) -> None:
-        while True:
+        while self.live_on:
             try:
                 pause = self._step()
             except S3Error:
