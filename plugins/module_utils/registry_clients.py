@@ -62,15 +62,15 @@ class ClusterClients:
 
     def client(self, cluster: RegisteredCluster) -> Client:
         """The connection to a cluster. Nothing is sent to the cluster yet."""
+        with self._guard:
+            known = self._clients.pop(cluster.name, None)
         secret = self._secret(cluster)
         metadata = secret["metadata"]
         version = (metadata["uid"], metadata["resourceVersion"], cluster.endpoint)
-        with self._guard:
-            known = self._clients.get(cluster.name)
-            if known is not None and known.version == version:
-                return known
-            # What the old kubeconfig allowed is over, also where the new one is of no use.
-            self._clients.pop(cluster.name, None)
+        if known is not None and known.version == version:
+            with self._guard:
+                return self._clients.setdefault(cluster.name, known)
+        # What an old kubeconfig allowed is over, also where there is no new one or it is of no use.
         credentials = target_of(kubeconfig_of(secret, cluster.endpoint))
         # Half of the time for each request, of which a look has two. What fails is tried again here, where it is known whose time it takes.
         timeout = urllib3.Timeout(total=self._seconds / 2)

@@ -257,6 +257,10 @@ def test_connection_is_kept_until_its_secret_changes(secrets: Secrets, hub: Acce
     assert look(clients, cluster).reason == "Healthy"
     assert clients.client(cluster).kube is not before
 
+    hub.kubectl("delete", "secret", cluster.kubeconfig_secret, "-n", namespace)
+    gone = look(clients, cluster)
+    assert (gone.reason, gone.credentials_expire) == ("SecretNotFound", None)
+
 
 def test_after_a_401_the_connection_is_made_anew_once(secrets: Secrets, hub: Access, namespace: str) -> None:
     account(hub, namespace, "ramen")
