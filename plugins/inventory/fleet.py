@@ -4,26 +4,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import sys
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any
-
-from ansible.errors import AnsibleParserError
-from ansible.inventory.group import to_safe_group_name
-from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
-from ansible.utils.collection_loader import AnsibleCollectionConfig
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import KUBERNETES
-from ansible_collections.openfleet.clusters.plugins.module_utils.fleet import FleetCluster, survey
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders import Names
-from ansible_collections.openfleet.clusters.plugins.module_utils.template_parameters import did_you_mean
-from ansible_collections.openfleet.clusters.plugins.module_utils.templates import find_templates
-
 DOCUMENTATION = r"""
 name: fleet
 short_description: Every ordered and every registered cluster as a host
@@ -85,6 +65,26 @@ keyed_groups:
   - prefix: version
     key: fleet_version | default('unknown', true)
 """
+
+import hashlib
+import json
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleParserError
+from ansible.inventory.group import to_safe_group_name
+from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
+from ansible.utils.collection_loader import AnsibleCollectionConfig
+from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import KUBERNETES
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet import FleetCluster, survey
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders import Names
+from ansible_collections.openfleet.clusters.plugins.module_utils.template_parameters import did_you_mean
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates import find_templates
 
 # What a play may know of how the hub is reached. The rest is, or may hold, a secret.
 PUBLIC = ("context", "host", "client_cert", "client_key", "ca_cert", "validate_certs", "no_proxy", "impersonate_user", "impersonate_groups")

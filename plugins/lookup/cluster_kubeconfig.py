@@ -4,16 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from ansible.errors import AnsibleLookupError
-from ansible.plugins.lookup import LookupBase
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import KUBERNETES
-from ansible_collections.openfleet.clusters.plugins.module_utils.cluster_access import kubeconfig_from
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
-
 DOCUMENTATION = r"""
 name: cluster_kubeconfig
 short_description: The kubeconfig of a cluster of the fleet
@@ -57,6 +47,16 @@ _raw:
   type: list
   elements: dict
 """
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible.errors import AnsibleLookupError
+from ansible.plugins.lookup import LookupBase
+from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import KUBERNETES
+from ansible_collections.openfleet.clusters.plugins.module_utils.cluster_access import kubeconfig_from
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
 
 
 class LookupModule(LookupBase):
