@@ -62,8 +62,8 @@ were real; HyperShift's operator and the machines behind the nodes were a stand-
         resource_class="small",
         secret=f"{NAME}-kubeconfig",
         key="value",
-        built=f"""a Cluster with a control plane and 2, then 3 workers. The hub, all objects on it, and Cluster API
-{gobuild.CLUSTER_API_VERSION} with its webhooks were real; machines and the cluster's API server were in the memory of its test provider.""",
+        built=f"""a Cluster with a control plane and 2, then 3 workers. The hub, all objects on it and Cluster API
+{gobuild.CLUSTER_API_VERSION} with its webhooks were real; its machines and its API server were in the memory of a provider for tests.""",
         up="openfleet-sandbox up --capi",
         kinds="clusters,machinedeployments,machines",
         columns=(
