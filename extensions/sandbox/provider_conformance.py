@@ -246,6 +246,20 @@ class ProviderConformance:
         self._cut_everywhere(backend, answer_is_lost, lambda provider: provider.delete(spec))
         backend.gone()
 
+    @pytest.mark.parametrize("answer_is_lost", [False, True], ids=["request lost", "answer lost"])
+    def test_what_a_run_that_died_brought_into_the_cluster_is_known_to_the_next(self, backend: Backend, answer_is_lost: bool) -> None:
+        if "apply_resources" in backend.CANNOT:
+            pytest.skip("it has none")
+        spec = backend.ready()
+        item = config_map(backend.namespace, a="1")
+        for at in range(1, MOST_REQUESTS):
+            with backend.cut(at, answer_is_lost) as lost:
+                _tried(lambda: backend.provider().apply_resources(spec, ResourceSet(backend.namespace, [item])))
+            until(lambda: backend.provider().remove_resources(spec, backend.namespace), "the set is gone")
+            assert backend.found(item, "demo") is None
+            if not lost:
+                break
+
     @staticmethod
     def _cut_everywhere(backend: Backend, answer_is_lost: bool, call: Callable[[Provider], Any]) -> None:
         """Make the call again and again, with the cut one request later each time, until it gets through."""
