@@ -21,6 +21,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils import fulfillm
 from ansible_collections.openfleet.clusters.plugins.module_utils.order_status import derive_status
 from ansible_collections.openfleet.clusters.plugins.module_utils.order_world import World
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import ClusterOrder
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.factory import BUILT_IN, ProviderFactory
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -290,6 +291,16 @@ def rows(page: Page, heading: str) -> set[str]:
 def test_read_me_lists_every_playbook_module_plugin_and_template() -> None:
     listed = rows(read(ROOT / "README.md"), "What it brings") - {"openfleet.clusters."}
     assert listed == PLAYBOOKS | MODULES | PLUGINS | TEMPLATES
+
+
+@pytest.mark.parametrize("kind", BUILT_IN)
+def test_page_of_a_provider_lists_its_settings_and_secrets_and_no_others(kind: str) -> None:
+    provider = ProviderFactory.get(kind)
+    text = read(ROOT / "docs" / f"provider_{kind}.md").text
+    tables = re.findall(r"^\| `(?:settings|secrets)` \|.*\n\|[-|]+\n((?:\|.*\n)+)", text, re.MULTILINE)
+    cells = [row.split("|")[1] for table in tables for row in table.splitlines()]
+    listed = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+    assert listed == {*provider.SETTINGS, *provider.SECRETS}
 
 
 def test_guide_lists_the_variables_that_the_playbooks_take_and_no_others() -> None:
