@@ -204,7 +204,7 @@ class ClusterProvider(Provider):
             console_url=_console_url(cluster),
             version=str((cluster.get("spec") or {}).get("release", {}).get("image") or ""),
             retryable=False,
-            installed=any(release.get("state") == "Completed" for release in _history(cluster)),
+            installed=_is_installed(cluster),
             updating=_is_updating(cluster, node_sets),
             created_at=parse_time(cluster["metadata"].get("creationTimestamp")),
             conditions=conditions,
@@ -309,7 +309,13 @@ def _state(cluster: Object, conditions: Mapping[str, Verdict], node_sets: Sequen
     missing = sum(max((item.asked or 0) - item.ready, 0) for item in node_sets)
     if missing:
         return "cluster_provisioned", f"{missing} nodes are not ready yet"
+    if not _is_installed(cluster):
+        return "cluster_provisioned", "The release is not installed completely yet"
     return "ready", ""
+
+
+def _is_installed(cluster: Object) -> bool:
+    return any(release.get("state") == "Completed" for release in _history(cluster))
 
 
 def _node_sets(pools: Sequence[Object], class_label: str) -> tuple[NodeSet, ...]:
