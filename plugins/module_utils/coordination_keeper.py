@@ -30,6 +30,8 @@ from .s3_errors import BadOptions, Fenced, S3Error
 
 POLL_SECONDS = 5.0
 RETRY_SECONDS = 1.0
+# States of many places are looked at less often, so that there is always room for renewals: a thousand every 20 seconds.
+LOOKS_PER_SECOND = 50
 
 Result = TypeVar("Result")
 Event = dict[str, Any]
@@ -153,7 +155,8 @@ class Keeper:
     async def _watch(self, place: Place) -> None:
         states = StateStore(Documents(self._store, place.identity()), place)
         last = State()
-        await asyncio.sleep(random.uniform(0, self._settings.poll) if len(self.leases) > 1 else 0)  # noqa: S311 - keeps no secret
+        interval = max(self._settings.poll, len(self.leases) / LOOKS_PER_SECOND)
+        await asyncio.sleep(random.uniform(0, interval) if len(self.leases) > 1 else 0)  # noqa: S311 - keeps no secret
         while True:
             async with self._tolerant(f"state of {place}"):
                 state = await self._run(self._for_polls, states.read, last)
@@ -169,7 +172,7 @@ class Keeper:
                         previous=last.decision,
                     )
                 last = state
-            await asyncio.sleep(self._settings.poll)
+            await asyncio.sleep(interval)
 
     async def _watch_clusters(self) -> None:
         known: dict[str, tuple[ClusterHealth, Report]] = {}

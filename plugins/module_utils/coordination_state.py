@@ -58,13 +58,18 @@ class History:
         for _attempt in range(SWAP_TRIES):
             if not state.revision or self._documents.read(self.key(state)):
                 return
-            try:
-                self._documents.write(self.key(state), state.content() | {"recorded": now()}, None)
+            if self.append(state):
                 return
-            except PreconditionFailed:
-                # Somebody else has recorded the same revision, or only tried to at the same moment: look again.
-                continue
+            # Somebody else has recorded the same revision, or only tried to at the same moment: look again.
         raise CoordinationError(f"The store refuses {self.key(state)} although it is not there. Check the store.")
+
+    def append(self, state: State) -> bool:
+        """Keep a revision that is new. False if that was refused."""
+        try:
+            self._documents.write(self.key(state), state.content() | {"recorded": now()}, None)
+        except PreconditionFailed:
+            return False
+        return True
 
     def keys(self) -> list[str]:
         """Oldest first."""
@@ -166,7 +171,8 @@ class StateStore:
         new = State(epoch=epoch, revision=state.revision + 1, leader=leader, writer=self._writer, written=now(), **fields)
         content = new.content()
         new = State(**content, document=self._documents.write(self._key, content, state.document))
-        self.history.record(new)
+        if not self.history.append(new):
+            self.history.record(new)
         if new.revision % PRUNE_EVERY == 0:
             self.history.prune(self._keep)
         return new

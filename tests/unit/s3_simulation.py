@@ -31,6 +31,8 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.s3_errors impor
 PLACE = Place("orders", "demo")
 LOCK, STATE, DECISION, HISTORY = (PLACE.key(part) for part in ("lock", "state", "decision", "history/"))
 SECONDS = 180.0
+# When nothing goes wrong any more, what has gone wrong shows within this time, or never.
+CALM_SECONDS = 65.0
 TIMEOUT = 4.5
 POLL = 5.0
 WRITES = 4
@@ -174,6 +176,7 @@ class Simulation:
         self.requests = 0
         self.bucket = Watched(self, rules.bucket())
         self._script: Iterator[int] = iter(story.script)
+        self._end = SECONDS
         self._events: list[tuple[float, int, Actor | Callable[[], None]]] = []
         self._numbers = itertools.count()
         self._finished = threading.Lock()
@@ -235,7 +238,7 @@ class Simulation:
         """Move on in time, and wake up whoever is next, unless that is the current actor."""
         while self._events and not self.failure:
             when, _number, what = heapq.heappop(self._events)
-            if when > SECONDS:
+            if when > self._end:
                 break
             self.now = when
             try:
@@ -255,16 +258,22 @@ class Simulation:
 
     # The script
 
+    def _byte(self) -> int:
+        byte = next(self._script, None)
+        if byte is None:
+            self._end = min(self._end, self.now + CALM_SECONDS) if self.story.script else SECONDS
+        return byte or 0
+
     def choose(self, of: int) -> int:
-        return next(self._script, 0) % of
+        return self._byte() % of
 
     def fault(self) -> tuple[str, float]:
         """What becomes of a request, and a number of seconds to do it with."""
         self.requests += 1
-        byte = next(self._script, 0)
+        byte = self._byte()
         if byte < self.story.calm:
             return "", 0.01 + (byte % 4) * 0.05
-        return FAULTS[byte % len(FAULTS)], 0.5 * 1.25 ** (next(self._script, 0) % 24)
+        return FAULTS[byte % len(FAULTS)], 0.5 * 1.25 ** (self._byte() % 24)
 
     # The promises
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from .s3_simulation import LOCK, STATE, MemoryBucket, Rules, Simulation, Story, Violation
 
-RUNS = 2000
+RUNS = 1500
 # Without a rule a broken promise is found sooner, or the test fails.
 RUNS_TO_FIND = 4000
 

@@ -9,13 +9,14 @@ from ...sandbox import gobuild
 from ...sandbox.sandbox import Sandbox
 from ...sandbox.screen import heading, run_command
 from .order_rows import contention, fifty_orders, one_order, usual_way
+from .s3_rows import s3_coordination
 from .sandbox_rows import control_planes, many_status_only
 from .timing import table
 
 
 def main() -> int:
     heading("openfleet.clusters: measuring")
-    gobuild.build(s3=False)
+    gobuild.build(s3=True)
     with tempfile.TemporaryDirectory() as folder:
         sandbox, load = Sandbox(Path(folder) / "sandbox"), Sandbox(Path(folder) / "load")
         try:
@@ -23,7 +24,7 @@ def main() -> int:
             sandbox.down()
             load.up(status_only=True, attached=True)
             usual_time = usual_way(load)
-            rows += [*one_order(load, usual_time), *fifty_orders(load, usual_time), *contention(load)]
+            rows += [*one_order(load, usual_time), *fifty_orders(load, usual_time), *contention(load), *s3_coordination(load)]
         finally:
             sandbox.down()
             load.down()

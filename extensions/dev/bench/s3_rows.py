@@ -1,0 +1,204 @@
+"""What agreeing through a bucket costs: operations, takeover, a thousand leases in one process, and polling."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination import Place
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_keeper import Event, Keeper, Settings
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_lease import Lease
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import BotoBucket, ObjectStore, Stored, connect
+
+from ...sandbox.sandbox import Sandbox
+from .s3_stores import Options, stores
+from .timing import Row, timed
+
+MANY = 1000
+MANY_SECONDS = 60.0
+WARM_SECONDS = 120.0
+ROUNDS = 200
+
+
+def s3_coordination(sandbox: Sandbox) -> Iterator[Row]:
+    with stores(sandbox) as found:
+        for name, described in found.items():
+            yield from operations(name, described)
+        own = found["versitygw"]
+        yield from polling(own)
+        yield from takeover(own)
+        yield from thousand_leases(own)
+
+
+def operations(name: str, described: Options) -> Iterator[Row]:
+    """Taking and giving back a lease, against as many bare conditional writes: each round is two writes and a read."""
+    store = connect(described)
+    lease = Lease(store, Place("bench", f"operations-{name.replace('_', '-')}"), "bench", "bench-1")
+    with timed(f"{ROUNDS} times take and give back a lease on {name}") as taken:
+        for _round in range(ROUNDS):
+            lease.attempt()
+            lease.release()
+    known = store.create(f"floor-{name}", b"0")
+    with timed(f"{2 * ROUNDS} bare conditional writes and {ROUNDS} reads on {name}") as bare:
+        for number in range(ROUNDS):
+            store.get(f"floor-{name}", known)
+            for half in range(2):
+                known = store.replace(f"floor-{name}", f"{number}.{half}".encode(), known)
+    floor = f"the same bare requests: {ROUNDS / bare[0]:.0f} /s"
+    yield f"lease taken and given back on {name}", f"{ROUNDS / taken[0]:.0f} /s", floor, f"{taken[0] / bare[0]:.1f} x"
+
+
+def polling(described: Options) -> Iterator[Row]:
+    """A look at what has not changed, against one that sends the content again."""
+    store = connect(described)
+    known = store.create("polled", json.dumps({"state": "x" * 4000}).encode())
+    costs = []
+    for title, last in (("Looks at what has not changed", known), ("Looks that send the content", None)):
+        cpu = time.process_time()
+        with timed(f"1000 {title.lower()}"):
+            for _look in range(1000):
+                store.get("polled", last)
+        costs.append(time.process_time() - cpu)
+    sent = f"with 4 kB sent again: {costs[1]:.2f} s"
+    yield "CPU of 1000 looks at what has not changed", f"{costs[0]:.2f} s", sent, f"{costs[0] / costs[1]:.1f} x"
+
+
+def takeover(described: Options) -> Iterator[Row]:
+    """From the end of a leader until the next acts, with the default ttl of 30 s: killed, and ended in order."""
+    for title, end, limit in (("killed", "kill", 36), ("ended in order", "terminate", 6)):
+        place = f"takeover-{end}"
+        with contender(described, "east", place) as east:
+            wait_for(east, "leader_acquired")
+            with contender(described, "west", place) as west:
+                wait_for(west, "state_changed")
+                with timed(f"Leader {title}, until the next acts") as taken:
+                    getattr(east, end)()
+                    wait_for(west, "leader_acquired")
+        yield f"leader {title}, until the next acts, ttl 30 s", f"{taken[0]:.1f} s", f"at most {limit} s", f"{taken[0] / limit:.2f} x"
+
+
+def thousand_leases(described: Options) -> Iterator[Row]:
+    """A process of its own that holds them for a minute."""
+    with timed(f"{MANY} leases in one process for {MANY_SECONDS:.0f} s"):
+        done = subprocess.run(
+            [sys.executable, "-m", __name__, "many"],
+            input=json.dumps(described),
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment(),
+        )
+    told = json.loads(done.stdout)
+    yield (
+        f"{MANY} leases held by one process",
+        f"{told['put']:.0f} PUT/s, {told['get']:.0f} GET/s",
+        f"{told['held']} held, {told['lost']} lost, {told['warm']:.0f} s to take them",
+        "",
+    )
+    yield (
+        "its CPU and memory, 16 connections",
+        f"{told['cpu']:.0%} of a core, {told['memory']} MB",
+        f"without leases: {told['empty']} MB",
+        "",
+    )
+
+
+@contextlib.contextmanager
+def contender(described: Options, holder: str, place: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", __name__, "contend"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment())
+    try:
+        if process.stdin:
+            with process.stdin as pipe:
+                json.dump({"store": described, "holder": holder, "place": place}, pipe)
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def environment() -> dict[str, str]:
+    return dict(os.environ) | {"PYTHONPATH": str(Path(__file__).absolute().parents[6])}
+
+
+def wait_for(process: subprocess.Popen[str], kind: str) -> None:
+    for line in process.stdout or ():
+        if json.loads(line)["type"] == kind:
+            return
+
+
+# What the processes do
+
+
+async def contend(store: Options, holder: str, place: str) -> None:
+    async def tell(event: Event) -> None:
+        print(json.dumps(event), flush=True)
+
+    task = asyncio.ensure_future(Keeper(connect(store), Settings([Place("bench", place)], holder)).run(tell))
+    asyncio.get_running_loop().add_signal_handler(15, task.cancel)
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+
+class Counted(BotoBucket):
+    """A bucket that counts its requests."""
+
+    requests: ClassVar[Counter[str]] = Counter()
+
+    def read(self, key: str, known: Stored | None = None) -> Stored | None:
+        self.requests["get"] += 1
+        return super().read(key, known)
+
+    def write(self, key: str, body: bytes, match: str | None) -> str:
+        self.requests["put"] += 1
+        return super().write(key, body, match)
+
+
+async def many(described: Options) -> dict[str, Any]:
+    settings = Settings([Place("bench", f"many-{number}") for number in range(MANY)], "bench")
+    keeper = Keeper(ObjectStore(Counted(described, settings.connections)), settings)
+    empty, started, told = memory(), time.monotonic(), Counter[str]()
+
+    async def count(event: Event) -> None:
+        told[event["type"]] += 1
+
+    task = asyncio.ensure_future(keeper.run(count))
+    while sum(lease.acting() for lease in keeper.leases) < MANY and time.monotonic() - started < WARM_SECONDS:  # noqa: ASYNC110
+        await asyncio.sleep(0.5)
+    warm = time.monotonic() - started
+    before, cpu = Counted.requests.copy(), time.process_time()
+    await asyncio.sleep(MANY_SECONDS)
+    rate = {name: (Counted.requests[name] - before[name]) / MANY_SECONDS for name in ("put", "get")}
+    answer = rate | {
+        "cpu": (time.process_time() - cpu) / MANY_SECONDS,
+        "memory": memory(),
+        "empty": empty,
+        "lost": told["leader_lost"],
+        "held": sum(lease.acting() for lease in keeper.leases),
+        "warm": warm,
+    }
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    return answer
+
+
+def memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "many":
+        print(json.dumps(asyncio.run(many(json.load(sys.stdin)))))
+    else:
+        asyncio.run(contend(**json.load(sys.stdin)))
