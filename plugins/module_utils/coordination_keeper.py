@@ -70,6 +70,8 @@ class Keeper:
         half = settings.connections // 2
         self._for_leases = ThreadPoolExecutor(half, "lease")
         self._for_polls = ThreadPoolExecutor(settings.connections - half, "poll")
+        # Those who try to lead may have half of the threads for leases: a renewal must not wait behind a thousand of them.
+        self._beginners = asyncio.Semaphore(max(1, half // 2))
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         self._problems: dict[str, str] = {}
         self.leases = [
@@ -101,30 +103,36 @@ class Keeper:
         try:
             while True:
                 async with self._tolerant(f"lock of {lease.place}"):
-                    if await self._run(self._for_leases, lease.attempt):
-                        await self._lead(lease)
+                    async with self._beginners:
+                        state = await self._begin(lease)
+                    if state:
+                        await self._lead(lease, state)
                         continue
                 await asyncio.sleep(max(0.05, min(self._settings.poll, lease.expires_in())))
         finally:
             with contextlib.suppress(S3Error):
                 await self._run(self._for_leases, lease.release)
 
-    async def _lead(self, lease: Lease) -> None:
-        """One term: seal, tell, renew, and tell again when it is over."""
-        documents, epoch = Documents(self._store, lease.place.identity()), lease.epoch
+    async def _begin(self, lease: Lease) -> State | None:
+        """Try to lead, and seal the state then. The state if we lead."""
 
-        def seal() -> State:
-            state = StateStore(documents, lease.place, lease.instance).seal(epoch)
+        def begin() -> State | None:
+            if not lease.attempt():
+                return None
+            documents = Documents(self._store, lease.place.identity())
+            try:
+                state = StateStore(documents, lease.place, lease.instance).seal(lease.epoch)
+            except Fenced:
+                lease.release()
+                raise
             Decision(documents, lease.place).publish(state)
-            return state
+            return state if lease.acting() else None
 
-        try:
-            state = await self._run(self._for_leases, seal)
-        except Fenced:
-            await self._run(self._for_leases, lease.release)
-            raise
-        if not lease.acting():
-            return
+        return await self._run(self._for_leases, begin)
+
+    async def _lead(self, lease: Lease, state: State) -> None:
+        """One term: tell, renew, and tell again when it is over."""
+        epoch = state.epoch
         self._tell("leader_acquired", lease.place, epoch=epoch, holder=lease.holder, state=_told(state), revision=state.revision)
         reason = await self._renew(lease)
         self._tell("leader_lost", lease.place, epoch=epoch, holder=lease.holder, reason=reason)
