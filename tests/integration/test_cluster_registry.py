@@ -229,7 +229,7 @@ def fleet(quick_hub: Access) -> Iterator[str]:
     for name, phase, extra in (
         ("demo", "Ready", {"apiURL": "https://demo:6443"}),
         ("new", "", {}),
-        ("odd", "Failed", {"provider": {"type": "capi"}}),
+        ("odd", "Failed", {"provider": {"type": "acme.cloud.metal"}}),
     ):
         labels = {"topology.kubernetes.io/region": "eu-west"} if name == "demo" else {}
         metadata = {"name": name, "namespace": namespace, "labels": labels}
@@ -311,7 +311,7 @@ def test_every_cluster_is_a_host_with_its_groups(quick_hub: Access, fleet: str, 
         "template_ocp_4_17_small": ["demo.dr", "new.dr"],
         "template_acme_cloud_big": ["odd.dr"],
         "provider_hypershift": ["demo.dr", "new.dr"],
-        "provider_capi": ["odd.dr"],
+        "provider_acme_cloud_metal": ["odd.dr"],
         "provider_registered": ["east.dr"],
         "region_eu_west": ["demo.dr"],
         "region_eu_east": ["east.dr"],
