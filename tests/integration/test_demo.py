@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -44,6 +45,16 @@ def test_the_demo_shows_a_running_cluster_and_removes_it(state: Path) -> None:
     assert places == sorted(places)
     assert "What was built" in result.stdout and "Try next" in result.stdout
     assert "certificate-authority-data" not in result.stdout
+    assert not state.exists() and not processes_in(state)
+
+
+def test_the_demo_shows_a_cluster_by_cluster_api_and_removes_it(state: Path) -> None:
+    result = subprocess.run([*DEMO, "capi"], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert len(re.findall(r" True +v1\.36\.3", result.stdout)) == 3 + 4
+    stages = ["NodesReady: 2 of 2", "Phase: Ready at https", "3 of 3 ready", "deleted", "Hub ended", "orders-demo/demo-kubeconfig"]
+    places = [result.stdout.index(line) for line in stages]
+    assert places == sorted(places)
     assert not state.exists() and not processes_in(state)
 
 
