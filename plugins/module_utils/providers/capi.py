@@ -148,7 +148,9 @@ class ClusterProvider(Provider):
         if not mine:
             entries.append(worker_entry(self.place, NodeRequest(resource_class, nodes), resource_class))
         kept = [entry for entry in entries if entry not in mine] if nodes == 0 else entries
-        return {"spec": {"topology": {"workers": {"machineDeployments": kept}}}}
+        # Neither the list nor what is around it may be empty.
+        others = set(_topology(cluster).get("workers") or {}) - {"machineDeployments"}
+        return {"spec": {"topology": {"workers": {"machineDeployments": kept or None} if kept or others else None}}}
 
     # How it is looked up
 
