@@ -12,6 +12,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.status
 from ansible_collections.openfleet.clusters.extensions.sandbox.provider_backend import Backend
 from ansible_collections.openfleet.clusters.extensions.sandbox.provider_conformance import ProviderConformance
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import Conflict, NotFound
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import NodeRequest
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ClusterRequest
 
@@ -38,7 +39,8 @@ class HyperShift(Backend):
         secret = self.kube.find("v1", "Secret", f"{name}-admin-kubeconfig", self.namespace)
         content = base64.b64encode(self.door.kubeconfig.read_bytes()).decode()
         if secret and secret["data"]["kubeconfig"] != content:
-            self.kube.patch(secret, {"data": {"kubeconfig": content}})
+            with contextlib.suppress(NotFound, Conflict):  # the stand-in is at work on it, too
+                self.kube.patch(secret, {"data": {"kubeconfig": content}})
 
     def fail(self, name: str) -> str:
         self.kube.patch(self._cluster(name), {"metadata": {"annotations": {FAULT: "degraded"}}}, checked=False)
