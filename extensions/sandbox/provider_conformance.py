@@ -66,16 +66,14 @@ def secrets_of(value: Any) -> Iterator[str]:
 
 
 class ProviderConformance:
-    """The suite. A subclass whose name begins with Test gives the `BACKEND`; it may have another hub by its own `provider_hub`."""
+    """The suite. A subclass whose name begins with Test gives the `BACKEND`, and the fixture of the `HUB` if it has another one."""
 
     BACKEND: ClassVar[type[Backend]]
+    HUB: ClassVar[str] = "hub"
 
     @pytest.fixture
-    def provider_hub(self, hub: Access) -> Access:
-        return hub
-
-    @pytest.fixture
-    def backend(self, provider_hub: Access, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Backend]:
+    def backend(self, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Backend]:
+        provider_hub: Access = request.getfixturevalue(self.HUB)
         # Many requests are made to fail here, and each would be tried again after a while.
         monkeypatch.setattr(kube_module, "FIRST_WAIT", 0.001)
         with fresh_namespace(provider_hub) as namespace, Doorman(provider_hub.kubeconfig, tmp_path).open() as door:

@@ -25,7 +25,7 @@ class ActionModule(S3Action):
         instance = parameters["holder"] or self.identity()
         lease = Lease(store, place, instance, instance, parameters["ttl"])
         lock = read_lock(documents, place)
-        if parameters["state"] == "info":
+        if parameters["state"] == "seen":
             return _told(False, lock)
         if parameters["state"] == "released":
             released = lock.instance == instance and (self.check_mode or lease.release())

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from .kube import Kube
-from .kube_errors import KubeError
+from .kube_errors import KubeError, NotFound
 from .order_status import Action, next_action
 from .order_world import World, kept_spec, provider_type, unknown_spec
 from .orders import ClusterOrder, Names, Object, working_namespace
@@ -39,8 +39,15 @@ class Snapshot:
         results = kube.together(self._provider, orders)
         providers = {_place(order): result for order, result in zip(orders, results, strict=True)}
         kinds = {kind for provider in providers.values() if isinstance(provider, Provider) for kind in provider.WATCHES}
+        self._unknown: dict[tuple[str, str], NotFound] = {}
         for api_version, kind in sorted(kinds):
-            for item in kube.list_all(api_version, kind):
+            try:
+                found = kube.list_all(api_version, kind)
+            except NotFound as error:
+                # The hub has no such kind any more, which is the trouble of these orders and of no others.
+                self._unknown[api_version, kind] = error
+                continue
+            for item in found:
                 self._items.setdefault(item["metadata"]["namespace"], []).append(item)
         specs = kube.together(lambda order: self._cluster(order, providers[_place(order)]), orders)
         self._clusters = {
@@ -69,6 +76,9 @@ class Snapshot:
         if isinstance(provider, KubeError):
             raise provider
         namespace = provider.place.namespace
+        for kind in provider.WATCHES:
+            if kind in self._unknown:
+                raise self._unknown[kind]
         if provider.WATCHES:
             return provider.seen(kept_spec(order), self._items.get(namespace, []))
         # What such a provider needs to ask is in the namespace, and goes with it once the cluster is gone.

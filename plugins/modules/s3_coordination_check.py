@@ -20,7 +20,7 @@ description:
 options: {}
 attributes:
   check_mode:
-    support: none
+    support: partial
     description: The proof has to write. In check mode it is skipped.
   diff_mode:
     support: none

@@ -27,9 +27,9 @@ options:
         every new leader does. It fails if somebody else leads.
       - V(released) gives it back for the next; the epoch stays. A lease that is not of this holder is left as it is, and that is no
         failure.
-      - V(info) only tells who leads.
+      - V(seen) only tells who leads.
     type: str
-    choices: [acquired, released, info]
+    choices: [acquired, released, seen]
     default: acquired
   holder:
     description:
@@ -93,7 +93,7 @@ EXAMPLES = r"""
     bucket: agreements
     namespace: shop
     name: database
-    state: info
+    state: seen
   register: seen
 
 - name: Tell who leads
@@ -148,7 +148,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import PLACE, S3, Spec
 
 SPEC: Spec = PLACE | {
-    "state": {"type": "str", "choices": ["acquired", "released", "info"], "default": "acquired"},
+    "state": {"type": "str", "choices": ["acquired", "released", "seen"], "default": "acquired"},
     "holder": {"type": "str"},
     "ttl": {"type": "float", "default": 30},
     "wait_timeout": {"type": "float", "default": 0},

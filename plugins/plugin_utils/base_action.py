@@ -15,7 +15,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.arguments impor
 
 
 class BaseAction(ActionBase):
-    """A base on this gives what it connects to; an action its arguments (`SPEC`), rules between them (`RULES`), and its work (`work`)."""
+    """A base on this gives its actions a connection; an action has arguments (`SPEC`), rules between them (`RULES`), and `work`."""
 
     TRANSFERS_FILES = False
     _requires_connection = False
@@ -27,17 +27,14 @@ class BaseAction(ActionBase):
     RULES: ClassVar[dict[str, Any]] = {}
     ERRORS: ClassVar[tuple[type[Exception], ...]] = ()
 
-    def connect(self, parameters: dict[str, Any]) -> Any:
-        raise NotImplementedError  # each base on this does its own
-
-    def work(self, connected: Any, parameters: dict[str, Any]) -> dict[str, Any]:
-        raise NotImplementedError  # each action does its own
+    def carry_out(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        raise NotImplementedError  # each base on this connects, and calls `work` of its actions
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         super().run(tmp, task_vars)
         _result, parameters = self.validate_argument_spec(argument_spec=self.SHARED | self.SPEC, **self.RULES)
         try:
-            return self.work(self.connect(parameters), parameters)
+            return self.carry_out(parameters)
         except self.ERRORS as error:
             return self.failure(error)
 

@@ -19,5 +19,8 @@ class ControllerAction(BaseAction):
     SHARED: ClassVar[Spec] = KUBERNETES | ORDERS
     ERRORS: ClassVar[tuple[type[Exception], ...]] = (KubeError, TemplateError)
 
-    def connect(self, parameters: dict[str, Any]) -> Kube:
-        return Kube.connect(connection(parameters))
+    def carry_out(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        return self.work(Kube.connect(connection(parameters)), parameters)
+
+    def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
+        raise NotImplementedError  # each action does its own

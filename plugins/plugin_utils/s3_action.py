@@ -26,8 +26,11 @@ class S3Action(BaseAction):
         self._host = str((task_vars or {}).get("inventory_hostname", ""))
         return super().run(tmp, task_vars)
 
-    def connect(self, parameters: dict[str, Any]) -> ObjectStore:
-        return connect(parameters)
+    def carry_out(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        return self.work(connect(parameters), parameters)
+
+    def work(self, store: ObjectStore, parameters: dict[str, Any]) -> dict[str, Any]:
+        raise NotImplementedError  # each action does its own
 
     def identity(self) -> str:
         """The same in all tasks of this run for this host, and of no other. The parent of this worker is the run itself."""

@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.extensions.sandbox.capi_manifests import CLASS_NAME, WORKER_CLASS, cluster_class
 from ansible_collections.openfleet.clusters.extensions.sandbox.door import Doorman
@@ -70,7 +69,4 @@ class ClusterApi(Backend):
 
 class TestClusterApi(ProviderConformance):
     BACKEND = ClusterApi
-
-    @pytest.fixture
-    def provider_hub(self, capi_hub: Access) -> Access:
-        return capi_hub
+    HUB = "capi_hub"

@@ -6,8 +6,6 @@ import base64
 import contextlib
 from collections.abc import Iterator
 
-import pytest
-from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.status import FAULT
 from ansible_collections.openfleet.clusters.extensions.sandbox.provider_backend import Backend
 from ansible_collections.openfleet.clusters.extensions.sandbox.provider_conformance import ProviderConformance
@@ -63,7 +61,4 @@ class HyperShift(Backend):
 
 class TestHyperShift(ProviderConformance):
     BACKEND = HyperShift
-
-    @pytest.fixture
-    def provider_hub(self, quick_hub: Access) -> Access:
-        return quick_hub
+    HUB = "quick_hub"

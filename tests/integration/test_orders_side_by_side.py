@@ -75,6 +75,19 @@ def test_each_order_has_its_own_provider_for_all_its_life(mixed: Orders, service
     assert service.clusters == {}
 
 
+def test_order_whose_provider_left_the_hub_troubles_no_other(orders: Orders) -> None:
+    """The quick hub has no Cluster API."""
+    orders.place("bare", nodes={"fc430": 1})
+    orders.create("bare")
+    orders.place("machines", nodes={"small": 1}, template="capi_small", raw_parameters="{}")
+    status = {"status": {"phase": "Ready", "observedGeneration": 1, "provider": {"type": "capi"}}}
+    orders.patch(status, "machines", "--subresource=status")
+    orders.play("sync_status", None, cluster_orders=[f"{orders.namespace}/{name}" for name in ("bare", "machines")]).well()
+    assert orders.status("bare")["phase"] == "Ready"
+    assert orders.condition("ControlPlaneAvailable", "machines")["status"] == "Unknown"
+    assert "Cluster" in orders.condition("ControlPlaneAvailable", "machines")["message"]
+
+
 def test_provider_that_is_down_fails_its_own_order_and_is_tried_again(mixed: Orders, service: OcmStandIn) -> None:
     mixed.place("bare", nodes={"fc430": 1})
     mixed.place("dedicated", nodes={"m5.xlarge": 2}, template="osd_small", raw_parameters="{}")

@@ -51,7 +51,7 @@ def told(answer: Answer, *names: str) -> list[Any]:
 
 
 def test_a_lease_is_taken_renewed_and_given_back(run: Run) -> None:
-    run("s3_lock", "before", state="info")
+    run("s3_lock", "before", state="seen")
     run("s3_lock", "predicted", check=True)
     run("s3_lock", "taken", ttl=60)
     run("s3_lock", "again in check mode", check=True)
@@ -63,7 +63,7 @@ def test_a_lease_is_taken_renewed_and_given_back(run: Run) -> None:
     run("s3_lock", "given back", state="released")
     run("s3_lock", "given back again", state="released")
     run("s3_lock", "next", holder="west", wait_timeout=5)
-    run("s3_lock", "after", state="info")
+    run("s3_lock", "after", state="seen")
     played = run.play()
     assert told(played["before"], "changed", "epoch") == [False, 0]
     assert told(played["predicted"], "changed", "epoch") == [True, 1]

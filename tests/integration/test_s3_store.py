@@ -80,13 +80,13 @@ def test_errors_tell_what_is_wrong(bucket: Options, monkeypatch: pytest.MonkeyPa
         return raised.value
 
     missing = error(bucket="absent")
-    assert type(missing) is s3_errors.NoSuchBucket
+    assert isinstance(missing, s3_errors.NoSuchBucket)
     assert "absent" in str(missing)
     assert "Create it" in str(missing)
-    assert type(error(secret_key=bucket["access_key"])) is s3_errors.Denied
-    assert type(error(access_key="unknown")) is s3_errors.Denied
+    assert isinstance(error(secret_key=bucket["access_key"]), s3_errors.Denied)
+    assert isinstance(error(access_key="unknown"), s3_errors.Denied)
     # A write to where nobody answers is looked for, and then not even that is known.
-    assert type(error(endpoint_url="http://127.0.0.1:9")) is s3_errors.Unconfirmed
+    assert isinstance(error(endpoint_url="http://127.0.0.1:9"), s3_errors.Unconfirmed)
     with pytest.raises(s3_errors.Unreachable, match="Check the address"):
         connect(bucket | {"endpoint_url": "http://127.0.0.1:9"}).get("key")
     with pytest.raises(s3_errors.BadOptions, match="no-such-profile"):

@@ -91,7 +91,7 @@ def test_error_says_what_was_tried_why_and_under_which_id(
     client, _service = api(monkeypatch, (200, TOKEN), (status, body), *renewal, *[(status, body)] * 3)
     with pytest.raises(KubeError) as caught:
         client.post("a", "make it", {})
-    assert type(caught.value) is kind
+    assert caught.type is kind
     assert caught.value.retryable is retryable
     assert str(caught.value) == f"make it: No way (CLUSTERS-MGMT-7, request op-1){advice}"
 
