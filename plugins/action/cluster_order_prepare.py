@@ -27,6 +27,13 @@ from ansible_collections.openfleet.clusters.plugins.plugin_utils.role_check impo
 class ActionModule(ControllerAction):
     SPEC: ClassVar[Spec] = cluster_order_prepare.SPEC
 
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        limit = str((task_vars or {}).get("ansible_limit") or "all")
+        if not {"all", "*", "cluster_orders"}.intersection(limit.replace(":", ",").split(",")):
+            # Their templates would be skipped in silence, and the run would end as if all had gone well.
+            return {"failed": True, "msg": f"The limit {limit} leaves out the hosts that orders become; give none, or add cluster_orders."}
+        return super().run(tmp, task_vars)
+
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
         names, step = Names(parameters["api_group"]), parameters["step"]
         try:
@@ -43,7 +50,7 @@ class ActionModule(ControllerAction):
         identity = f"{job}-{secrets.token_hex(4)}"
 
         def take_up(order: OrderName) -> TakenUp | LeftAlone:
-            return run.take_up(order.namespace, order.name, step, f"{order.name}-{identity}", parameters["wait_timeout"])
+            return run.take_up(order.namespace, order.name, step, f"{order.name}-{identity}", parameters["wait_timeout"], order.uid)
 
         taken: list[TakenUp] = []
         left: list[LeftAlone] = []

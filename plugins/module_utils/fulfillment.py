@@ -168,13 +168,20 @@ class Fulfillment:
 
     # Before the template
 
-    def take_up(self, namespace: str, name: str, step: Action, holder: str, wait_timeout: float = 0) -> TakenUp | LeftAlone:
-        """Take the lock of an order, check it against its template, and prepare its namespace."""
+    def take_up(
+        self, namespace: str, name: str, step: Action, holder: str, wait_timeout: float = 0, uid: str = ""
+    ) -> TakenUp | LeftAlone:
+        """Take the lock of an order, check it against its template, and prepare its namespace.
+
+        With a `uid` it is for that very order: an event may come late, when another has its name.
+        """
         # Before the order: when the lock is taken as it was seen here, nobody has worked on the order since.
         seen = read(self._kube, namespace, name)
         order = self.find(namespace, name)
-        if order is None:
-            return LeftAlone(namespace, name, "NotFound", f"There is no ClusterOrder {namespace}/{name}.", failed=step != "delete")
+        if order is None or (uid and order.uid != uid):
+            failed = step != "delete" and not uid  # what an event is about may go before its run comes
+            which = f" with the uid {uid}" if uid else ""
+            return LeftAlone(namespace, name, "NotFound", f"There is no ClusterOrder {namespace}/{name}{which}.", failed=failed)
         if order.management_state != "managed":
             return LeftAlone(
                 namespace, name, "NotManaged", f"ClusterOrder {namespace}/{name} is {order.management_state}, as its annotation asks for."

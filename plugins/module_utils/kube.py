@@ -230,12 +230,17 @@ class Kube:
     def watch(
         self, api_version: str, kind: str, namespace: str | None = None, *, since: str, seconds: int = 300, **selectors: str
     ) -> Iterator[Event]:
-        """Follow a kind from the version `since` on, for `seconds`. Gone means: list again and watch from there."""
+        """Follow a kind from the version `since` on, for `seconds`; it is being followed when this returns.
+
+        Gone means: list again and watch from there.
+        """
         query = {"watch": "true", "resourceVersion": since, "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds), **selectors}
         url = self._url(self._path(api_version, kind, namespace), query)
         what = f"watch {kind}"
         timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=seconds + 30)
-        response = self._exchange("GET", url, what, preload=False, timeout=timeout)
+        return self._events(self._exchange("GET", url, what, preload=False, timeout=timeout), what)
+
+    def _events(self, response: urllib3.BaseHTTPResponse, what: str) -> Iterator[Event]:
         try:
             for line in _lines(response):
                 seen = json.loads(line)

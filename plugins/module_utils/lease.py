@@ -27,6 +27,8 @@ DURATION = 60
 POLL_SECONDS = 1.0
 SECOND = datetime.timedelta(seconds=1)
 LEASE_NAME = re.compile("cluster-(.+)-lock")
+# What finds the locks among all the Leases of a hub, most of which belong to its nodes and controllers.
+LABELS = {"openfleet.clusters/lock": "order"}
 # Of a lock without a Lease, see `last_lock`: higher than any that a Lease gives, whose count ends before it.
 LAST_TOKEN = 2**31
 
@@ -104,9 +106,14 @@ def read(kube: Kube, namespace: str, order: str) -> LockState:
 
 def read_all(kube: Kube, namespace: str | None = None) -> list[LockState]:
     """The state of every lock there is, in one namespace or in all."""
-    leases = kube.list_all(API_VERSION, "Lease", namespace)
-    found = ((LEASE_NAME.fullmatch(lease["metadata"]["name"]), lease) for lease in leases)
-    return [_state(lease["metadata"]["namespace"], name[1], lease) for name, lease in found if name]
+    found = map(state_of, kube.list_all(API_VERSION, "Lease", namespace))
+    return [state for state in found if state]
+
+
+def state_of(lease: Object) -> LockState | None:
+    """What a Lease says, if it is the lock of an order."""
+    name = LEASE_NAME.fullmatch(lease["metadata"]["name"])
+    return _state(lease["metadata"]["namespace"], name[1], lease) if name else None
 
 
 def acquire(
@@ -279,11 +286,12 @@ def _write(kube: Kube, lock: Lock, now: datetime.datetime | None) -> Lock:
     renewed = _micro_time((now or datetime.datetime.now(datetime.UTC)) + SECOND)
     held = {"holderIdentity": lock.holder, "acquireTime": lock.acquired, "renewTime": renewed}
     spec = {"leaseDurationSeconds": lock.duration, "leaseTransitions": lock.token} | (held if lock.holder else dict.fromkeys(held))
-    metadata = {"name": lease_name(lock.order), "namespace": lock.namespace}
+    metadata = {"name": lease_name(lock.order), "namespace": lock.namespace, "labels": LABELS}
     lease: Object = {"apiVersion": API_VERSION, "kind": "Lease", "metadata": metadata}
     if lock.version:
         # Not replaced as a whole: that would make a deleted Lease anew, and take away labels that others have put on it.
-        written = kube.patch(lease | {"metadata": metadata | {"resourceVersion": lock.version}}, {"spec": spec})
+        seen = lease | {"metadata": metadata | {"resourceVersion": lock.version}}
+        written = kube.patch(seen, {"spec": spec, "metadata": {"labels": LABELS}})
     else:
         written = kube.create(lease | {"spec": spec})
     return replace(lock, version=written["metadata"]["resourceVersion"])

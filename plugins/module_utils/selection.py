@@ -12,8 +12,11 @@ DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
 class OrderName(NamedTuple):
+    """An order by name; an event of ours also tells which of those that had this name one after the other."""
+
     namespace: str
     name: str
+    uid: str = ""
 
 
 class NoSuchSelection(Exception):
@@ -35,7 +38,7 @@ def _of_event(event: Mapping[str, Any]) -> list[OrderName]:
     """An event of ours has `orders` or `order`; a plain webhook has the whole ClusterOrder as its `payload`."""
     payload = event.get("payload")
     if isinstance(payload, Mapping):
-        return [_one(payload.get("metadata"))]
+        return [_one(payload.get("metadata"))._replace(uid="")]
     if event.get("orders"):
         return [_one(entry) for entry in event["orders"]]
     return [_one(event["order"])] if event.get("order") else []
@@ -44,8 +47,8 @@ def _of_event(event: Mapping[str, Any]) -> list[OrderName]:
 def _one(entry: Any) -> OrderName:
     if isinstance(entry, str) and entry.count("/") == 1:
         entry = dict(zip(("namespace", "name"), entry.split("/"), strict=True))
-    parts = [entry.get(key) for key in OrderName._fields] if isinstance(entry, Mapping) else []
+    parts = [entry.get(key) for key in ("namespace", "name")] if isinstance(entry, Mapping) else []
     # What comes from a webhook ends up in a path of the API: only what can be a name may pass.
     if not parts or not all(isinstance(part, str) and DNS_NAME.fullmatch(part) for part in parts):
         raise NoSuchSelection("An order is named by its name and its namespace: give both, as name and namespace or as <namespace>/<name>.")
-    return OrderName(*map(str, parts))
+    return OrderName(*map(str, parts), uid=str(entry.get("uid") or ""))

@@ -15,13 +15,19 @@ DEMO = OrderName("orders", "demo")
     [
         ("demo", "orders", [], None),
         (None, None, ["orders/demo", {"namespace": "orders", "name": "demo"}], None),
-        (None, None, [], {"order": {"namespace": "orders", "name": "demo", "uid": "x"}}),
+        (None, None, [], {"order": {"namespace": "orders", "name": "demo"}}),
         (None, None, [], {"orders": [{"namespace": "orders", "name": "demo"}]}),
         (None, None, [], {"payload": {"metadata": {"namespace": "orders", "name": "demo"}, "spec": {"templateID": "other"}}}),
     ],
 )
 def test_an_order_is_found_in_every_usual_shape(name: str | None, namespace: str | None, orders: list[Any], event: Any) -> None:
     assert named(name, namespace, orders, event) == [DEMO]
+
+
+def test_an_event_of_ours_tells_which_order_of_that_name_it_is_about_and_a_payload_does_not() -> None:
+    metadata = {"namespace": "orders", "name": "demo", "uid": "x"}
+    assert named(None, None, [], {"order": metadata}) == named(None, None, [], {"orders": [metadata]}) == [DEMO._replace(uid="x")]
+    assert named(None, None, [], {"payload": {"metadata": metadata}}) == [DEMO]
 
 
 def test_what_is_named_counts_more_than_the_event() -> None:

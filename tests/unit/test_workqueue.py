@@ -1,4 +1,4 @@
-"""The queue of the HyperShift stand-in: each key once, never twice at a time, and again later after a failure."""
+"""The queue of the event source and of the HyperShift stand-in: each key once, never twice at a time, and again later after a failure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 
 import pytest
-from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift import workqueue
-from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.workqueue import Key, WorkQueue, sentence
+from ansible_collections.openfleet.clusters.plugins.module_utils.events import workqueue
+from ansible_collections.openfleet.clusters.plugins.module_utils.events.workqueue import Key, WorkQueue, sentence
 
 BLUE, GREEN, LAST = Key("clusters", "blue"), Key("clusters", "green"), Key("clusters", "last")
 WORKERS = 4

@@ -11,7 +11,8 @@ from typing import Any
 
 from kubernetes.aio import client, watch
 
-from .workqueue import Key, sentence
+from ....plugins.module_utils.events.workqueue import Key, sentence
+
 
 log = logging.getLogger("hypershift-standin")
 

@@ -11,13 +11,13 @@ import logging
 import secrets
 from pathlib import Path
 
+from ....plugins.module_utils.events.workqueue import Key, WorkQueue
 from .. import gobuild
 from ..cluster import Cluster
 from ..processes import ProcessDied
 from .hub import HOSTED_CLUSTERS, NODE_POOLS, Hub, is_deleting, key_of, unreachable_kubeconfig
 from .nodes import HostedNodes, ready_count
 from .status import MODE, STATUS_ONLY, ControlPlane, Faults, Object, annotation, hosted_cluster_status, node_pool_status
-from .workqueue import Key, WorkQueue
 
 log = logging.getLogger("hypershift-standin")
 

@@ -1,3 +1,5 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """A queue of keys to look at: each key once, never by two workers at a time, and again later after a failure."""
 
 from __future__ import annotations
@@ -8,14 +10,14 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-log = logging.getLogger("hypershift-standin")
+log = logging.getLogger(__name__)
 
 FIRST_RETRY_SECONDS = 0.1
 LAST_RETRY_SECONDS = 10.0
 
 
 class Key(NamedTuple):
-    """The name of a HostedCluster; everything else is read when its turn comes."""
+    """The name of what is to be looked at; everything else is read when its turn comes."""
 
     namespace: str
     name: str
@@ -33,6 +35,10 @@ class WorkQueue:
         self._again: set[Key] = set()
         self._failures: dict[Key, int] = {}
         self._timers: dict[Key, asyncio.TimerHandle] = {}
+
+    def __len__(self) -> int:
+        """How many keys wait for a worker or are with one."""
+        return len(self._queued) + len(self._active)
 
     def add(self, key: Key) -> None:
         if key in self._active:

@@ -1,0 +1,125 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The event source of cluster orders: it follows a hub, mirrors clusters into the status of their orders, and tells what is to be done."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+# ansible-rulebook runs this file by its path, and knows nothing of collections. Resolving links would lead out of the collections' folder.
+_COLLECTIONS = str(Path(__file__).absolute().parents[7])
+if _COLLECTIONS not in sys.path:
+    sys.path.append(_COLLECTIONS)
+
+from ansible_collections.openfleet.clusters.plugins.module_utils.events.source import serve  # noqa: E402
+
+DOCUMENTATION = r"""
+---
+short_description: Follow cluster orders and tell what is to be done for them
+description:
+  - Lists and watches ClusterOrders and all that belongs to them on a hub, and takes webhooks that name orders.
+  - Writes what it sees of a cluster into the status of its order, within milliseconds.
+  - Gives the rulebook an event for each action that is to be done, C(provision), C(post_install) or C(delete), and for each
+    transition, C(ready), C(degraded), C(failed) or C(deleted).
+options:
+  kubeconfig:
+    description:
+      - How to reach the hub. This and the other options of a connection, C(context), C(host), C(api_key), C(username), C(password),
+        C(client_cert), C(client_key), C(ca_cert), C(validate_certs), C(proxy), C(no_proxy), C(impersonate_user) and
+        C(impersonate_groups), are those of the modules, with the same environment variables.
+    type: raw
+  api_group:
+    description: The API group of ClusterOrders.
+    type: str
+    default: cloudkit.openshift.io
+  controller:
+    description:
+      - Who plays the controller of orders. With V(external) namespace, service account and the order's own finalizer are left to it.
+    type: str
+    choices: [self, external]
+    default: self
+  batch_size:
+    description: How many orders that need the same action go into one event.
+    type: int
+    default: 20
+  max_in_flight:
+    description: How many events may be under way at a time, and so how many runs or jobs.
+    type: int
+    default: 4
+  start_timeout:
+    description: After how many seconds an action is asked for again whose run has not locked its order.
+    type: int
+    default: 300
+  poll:
+    description: How many seconds pass between two questions to a provider whose clusters cannot be watched on the hub.
+    type: int
+    default: 60
+  resync:
+    description: After how many seconds a settled order is carried out once more, which repairs what was changed behind its back.
+    type: int
+    default: 3600
+  webhook:
+    description:
+      - Where webhooks are taken, and from whom.
+      - Of O(webhook.token), O(webhook.hmac_secret) and O(webhook.cafile) all that are set must be right.
+    type: dict
+    suboptions:
+      host:
+        description: The address to listen at. At any other than a loopback one, one of the three is needed, or O(webhook.insecure=true).
+        type: str
+        default: 127.0.0.1
+      port:
+        description: The port to listen at; V(0) for any.
+        type: int
+        default: 5000
+      token:
+        description: The bearer token of senders.
+        type: str
+      hmac_secret:
+        description: The secret with which senders sign the body by HMAC-SHA256.
+        type: str
+      hmac_header:
+        description: The header with the signature, in hexadecimal digits, with or without C(sha256=) before them.
+        type: str
+        default: X-Hub-Signature-256
+      certfile:
+        description: The certificate of the server, with its chain. With one, only TLS is spoken.
+        type: path
+      keyfile:
+        description: The key of O(webhook.certfile), if it is not in the same file.
+        type: path
+      cafile:
+        description: The authority that has signed the certificates of senders.
+        type: path
+      insecure:
+        description: Take webhooks from anybody who reaches the address.
+        type: bool
+        default: false
+      body_limit:
+        description: The longest body, in bytes.
+        type: int
+        default: 1048576
+      rate_limit:
+        description: How many webhooks a second one client may send. Twice as many may come at once.
+        type: int
+        default: 200
+"""
+
+EXAMPLES = r"""
+- openfleet.clusters.cluster_orders:
+    max_in_flight: 2
+    webhook:
+      host: 0.0.0.0
+      port: 8443
+      token: "{{ webhook_token }}"
+      certfile: /etc/webhook/tls.crt
+      keyfile: /etc/webhook/tls.key
+"""
+
+
+async def main(queue: asyncio.Queue[Any], args: dict[str, Any]) -> None:
+    """Called by ansible-rulebook. When it ends, so does the whole process: it never returns, and raises where it cannot work."""
+    await serve(queue, args)

@@ -1,0 +1,17 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The libraries of others that the event source needs. Where one is missing, that is said when it starts, not by a traceback."""
+
+from __future__ import annotations
+
+try:
+    import prometheus_client
+    import prometheus_client.core
+    from aiohttp import web
+
+    MISSING = ""
+except ImportError as error:
+    prometheus_client = web = None  # type: ignore[assignment]
+    MISSING = str(error.name)
+
+__all__ = ["MISSING", "prometheus_client", "web"]
