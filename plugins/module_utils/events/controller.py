@@ -45,6 +45,8 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 LOOKERS = 8
+# A change of a cluster is looked at when no other has followed it for so long, and at the latest after the second time: a burst is one look.
+CALM_SECONDS, LONGEST_BURST_SECONDS = 0.02, 0.1
 LINGER_SECONDS = 0.05  # what is wanted within this time goes into one run
 BROKEN_SECONDS = 60.0  # a watch that is broken for longer is told of
 ASKED_SECONDS = 5.0  # for so long an answer of a provider that has to be asked is good
@@ -100,6 +102,7 @@ class Controller:
         self._done: dict[Key, Done] = {}
         self._repair_at: dict[Key, float] = {}
         self._asked: dict[Key, tuple[float, ClusterSpec]] = {}
+        self._bursts: dict[Key, tuple[float, asyncio.TimerHandle]] = {}  # when it began, and when it is over
 
     # What runs
 
@@ -187,8 +190,19 @@ class Controller:
         self._look_at_place((after or before or {})["metadata"]["namespace"])
 
     def _look_at_place(self, namespace: str) -> None:
-        if key := self._places.get(namespace):
-            self._queue.add(key)
+        key = self._places.get(namespace)
+        if key is None:
+            return
+        loop = asyncio.get_running_loop()
+        began, timer = self._bursts.get(key, (loop.time(), None))
+        if timer:
+            timer.cancel()
+        calm = min(loop.time() + CALM_SECONDS, began + LONGEST_BURST_SECONDS)
+        self._bursts[key] = (began, loop.call_at(calm, self._burst_is_over, key))
+
+    def _burst_is_over(self, key: Key) -> None:
+        self._bursts.pop(key, None)
+        self._queue.add(key)
 
     def _gone(self, key: Key, order: ClusterOrder) -> None:
         self._places.pop(working_namespace(*key), None)

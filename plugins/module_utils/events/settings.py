@@ -102,6 +102,7 @@ class Settings:
             raise BadSettings(f"The Python library {MISSING} is missing where ansible-rulebook runs; install what requirements.txt names.")
         problems: list[str] = []
         values = check_values(read_options({"options": OPTIONS}, problems), _given(arguments), problems)
+        problems = [problem.replace("to this template", "to this event source") for problem in problems]
         problems += [f"{name} must be at least 1" for name in AT_LEAST_ONE if values.get(name, 1) < 1]
         webhook = Webhook(**values.get("webhook", {}))
         problems += webhook.problems()

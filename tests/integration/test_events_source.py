@@ -1,0 +1,207 @@
+"""The event source by itself on a real API server, without a rules engine: what it mirrors, what it asks for, and what that costs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
+from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
+from ansible_collections.openfleet.clusters.plugins.module_utils.events.controller import Controller
+from ansible_collections.openfleet.clusters.plugins.module_utils.events.settings import Settings
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.lease import acquire, release
+from ansible_collections.openfleet.clusters.plugins.module_utils.selection import OrderName
+
+from . import samples
+from .orders import Orders
+
+Object = dict[str, Any]
+
+
+class Source:
+    """A controller at work in a thread of its own; what it asks for is in `events`, and nobody does it."""
+
+    def __init__(self, orders: Orders, **settings: Any) -> None:
+        self.events: list[Object] = []
+        self._namespace = orders.namespace
+        self.is_busy = threading.Event()
+        self._options = {"kubeconfig": str(orders.hub.kubeconfig)}
+        self._settings = Settings.from_arguments(self._options | settings)
+        self._loop = asyncio.new_event_loop()
+
+    async def _put(self, event: Object) -> None:
+        while self.is_busy.is_set():
+            await asyncio.sleep(0.01)
+        if event["order"]["namespace"] == self._namespace:  # and not of what an earlier test has left
+            self.events.append(event)
+
+    async def _serve(self) -> None:
+        self.controller = Controller(self._settings, Kube.connect(self._options), Kube.connect(self._options), self._put)
+        await self.controller.run()
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[Source]:
+        task = self._loop.create_task(self._serve())
+
+        def work() -> None:
+            with contextlib.suppress(asyncio.CancelledError):
+                self._loop.run_until_complete(task)
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        try:
+            until(lambda: hasattr(self, "controller") and not self.controller.problems(), "the hub is followed")
+            yield self
+        finally:
+            self._loop.call_soon_threadsafe(task.cancel)
+            thread.join()
+
+    def block(self, seconds: float) -> None:
+        """Keep its event loop from everything for so long."""
+        self._loop.call_soon_threadsafe(time.sleep, seconds)
+
+    def note(self, namespace: str, name: str) -> None:
+        self._loop.call_soon_threadsafe(self.controller.note, OrderName(namespace, name))
+
+    def writes(self) -> int:
+        return int(self.controller.metrics.registry.get_sample_value("openfleet_orders_status_writes_total") or 0)
+
+    def actions(self, name: str) -> list[str]:
+        return [event["action"] for event in self.events if name in [order["name"] for order in event["orders"]]]
+
+
+@pytest.fixture(scope="module")
+def sandbox(new_sandbox: Callable[..., Sandbox]) -> Iterator[Sandbox]:
+    sandbox = new_sandbox(status_only=True)
+    yield sandbox
+    sandbox.down()
+
+
+@pytest.fixture
+def orders(sandbox: Sandbox, tmp_path: Any) -> Iterator[Orders]:
+    hub = Access(sandbox.kubeconfig())
+    with fresh_namespace(hub) as namespace:
+        place = Orders(hub, namespace, tmp_path)
+        yield place
+        place.clean_up()
+
+
+@pytest.fixture
+def source(orders: Orders) -> Iterator[Source]:
+    with Source(orders, start_timeout=5).running() as source:
+        yield source
+
+
+def asked(source: Source, action: str, name: str = "demo", times: int = 1) -> None:
+    until(lambda: source.actions(name).count(action) >= times, f"{action} of {name} is asked for", 30)
+
+
+def test_an_action_is_asked_for_once_however_often_the_order_changes(orders: Orders, source: Source) -> None:
+    orders.place()
+    asked(source, "provision")
+    for number in range(5):
+        orders.patch({"metadata": {"labels": {"number": str(number)}}})
+        source.note(orders.namespace, "demo")
+    orders.place("other")
+    asked(source, "provision", "other")
+    assert source.actions("demo") == ["provision"]
+    event = source.events[0]
+    assert event["order"] == event["orders"][0] and event["order"]["uid"] == orders.get()["metadata"]["uid"]
+    assert (event["reason"], event["meta"]["endpoint"]) == ("SpecNotCarriedOut", "create-hosted-cluster")
+
+
+def test_an_action_whose_run_never_comes_is_asked_for_again(orders: Orders, source: Source) -> None:
+    orders.place()
+    asked(source, "provision", times=2)
+
+
+def test_nothing_is_asked_for_while_somebody_works_on_the_order(orders: Orders, source: Source) -> None:
+    kube = Kube.connect({"kubeconfig": str(orders.hub.kubeconfig)})
+    lock = acquire(kube, orders.namespace, "demo", "somebody")
+    orders.place()
+    orders.place("other")
+    asked(source, "provision", "other")
+    assert source.actions("demo") == []
+    release(kube, lock)
+    asked(source, "provision")
+
+
+def test_orders_that_come_while_the_engine_is_busy_go_into_few_events(orders: Orders, source: Source) -> None:
+    source.is_busy.set()
+    names = [f"order-{number}" for number in range(12)]
+    for name in names:
+        orders.place(name)
+    until(lambda: all(orders.status(name).get("phase") for name in names), "all are looked at")
+    source.is_busy.clear()
+    for name in names:
+        asked(source, "provision", name)
+    assert len(source.events) <= 3
+
+
+def test_what_was_to_be_done_is_asked_for_again_after_a_restart(orders: Orders) -> None:
+    orders.place()
+    for _each in range(2):
+        with Source(orders).running() as source:
+            asked(source, "provision")
+
+
+def test_a_burst_of_changes_of_a_cluster_costs_one_write_and_none_where_nothing_shows(
+    sandbox: Sandbox, orders: Orders, source: Source
+) -> None:
+    orders.place(nodes={"fc430": 2})
+    orders.create()
+    until(lambda: orders.status().get("phase") == "Ready", "it is Ready")
+    standin = next(process.pid for process in sandbox.status() if process.owner == "hypershift-standin")
+    kube = Kube.connect({"kubeconfig": str(orders.hub.kubeconfig)})
+    os.kill(standin, signal.SIGSTOP)
+    try:
+        cluster = kube.get("hypershift.openshift.io/v1beta1", "HostedCluster", "demo", orders.working())
+        time.sleep(0.5)  # whatever its creation has caused is over
+        before = source.writes()
+        source.block(2.0)
+        for number in range(20):
+            conditions = [entry for entry in cluster["status"]["conditions"] if entry["type"] != "Degraded"]
+            conditions.append(
+                {"type": "Degraded", "status": "True", "reason": f"Reason{number}", "message": f"{number}", "lastTransitionTime": NOW}
+            )
+            cluster = kube.replace(cluster | {"status": cluster["status"] | {"conditions": conditions}}, subresource="status")
+        until(lambda: "Reason19" in str(orders.status()), "the last change shows", 30)
+        assert orders.status()["phase"] == "Degraded"
+        assert source.writes() - before == 1
+        before = source.writes()
+        kube.patch(cluster, {"metadata": {"labels": {"nobody": "cares"}}})
+        orders.place("other")
+        asked(source, "provision", "other")
+        until(lambda: orders.status("other").get("phase"), "the other is looked at")
+        assert source.writes() - before == 1  # that of the other
+    finally:
+        os.kill(standin, signal.SIGCONT)
+
+
+NOW = "2026-01-01T00:00:00Z"
+
+
+def test_a_webhook_for_an_order_that_is_not_there_is_no_more_than_a_look(orders: Orders, source: Source) -> None:
+    source.note(orders.namespace, "absent")
+    source.note("no-such-namespace", "absent")
+    orders.place()
+    asked(source, "provision")
+    assert source.actions("absent") == []
+
+
+def test_orders_of_others_clusters_are_not_confused(orders: Orders, source: Source) -> None:
+    """A HostedCluster in a namespace that belongs to no order changes nothing."""
+    with fresh_namespace(orders.hub) as elsewhere:
+        orders.hub.apply(samples.pull_secret(elsewhere), samples.hosted_cluster(elsewhere))
+        orders.place()
+        asked(source, "provision")
+        assert orders.status()["phase"] == "Progressing"
