@@ -43,10 +43,11 @@ class ActionModule(ControllerAction):
         if not chosen:
             chosen = [OrderName(order.namespace, order.name) for order in Snapshot(kube, names).needing(step)]
         job = parameters["job_id"] or f"local-{os.getppid()}"
+        job_url = parameters["job_url"] or _url_on_platform(parameters["job_id"])
         templates = find_templates(AnsibleCollectionConfig.collection_paths)
         roles = RoleCheck(self._loader)
         hooks = _hooks(parameters["hooks"], ENTRIES[step])
-        run = Fulfillment(kube, names, templates, Job(job, parameters["job_url"] or ""), self.check_mode, roles.problem, hooks)
+        run = Fulfillment(kube, names, templates, Job(job, job_url), self.check_mode, roles.problem, hooks)
         identity = f"{job}-{secrets.token_hex(4)}"
 
         def take_up(order: OrderName) -> TakenUp | LeftAlone:
@@ -73,6 +74,12 @@ class ActionModule(ControllerAction):
             # The parameters of a template hold secrets.
             "_ansible_no_log": bool(taken),
         }
+
+
+def _url_on_platform(job_id: str | None) -> str:
+    """Where Automation Platform, which tells its address to each job, shows this one."""
+    platform = os.environ.get("AWX_HOST", "").rstrip("/")
+    return f"{platform}/#/jobs/{job_id}/details" if platform and job_id else ""
 
 
 def _hooks(hooks: dict[str, Any], entry: str) -> list[str]:

@@ -54,7 +54,7 @@ options:
     description: What the run is called in the status of the orders. Default is the process id of the run.
     type: str
   job_url:
-    description: Where people find the run's output.
+    description: Where people find the run's output. Default is its page in Automation Platform, where it runs there.
     type: str
 seealso:
   - module: openfleet.clusters.cluster_order_finish

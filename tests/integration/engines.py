@@ -49,7 +49,7 @@ class Engine:
         self.starts = 0
         self._folder = folder
         self._mark = f"{MARK}={os.urandom(8).hex()}"
-        self._environment = self._clean_environment(hub) | dict(environment or {})
+        self.environment = self._clean_environment(hub) | dict(environment or {})
         settings = {"max_in_flight": 2, "webhook_port": self.port, "webhook_token": TOKEN} | variables
         (folder / "vars.yml").write_text(json.dumps(settings), encoding="utf-8")
         inventory = {"all": {"hosts": {"localhost": {"ansible_connection": "local"}}, "vars": {"cluster_hooks": dict(hooks or {})}}}
@@ -69,13 +69,16 @@ class Engine:
             "ANSIBLE_NOCOLOR": "1",
         }
 
+    def add_options(self, *options: str) -> None:
+        self._command += options
+
     # Its life
 
     def start(self, wait: bool = True) -> Engine:
         name, _equals, value = self._mark.partition("=")
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                self._command, env=self._environment | {name: value}, cwd=self._folder, stdout=log, stderr=log, start_new_session=True
+                self._command, env=self.environment | {name: value}, cwd=self._folder, stdout=log, stderr=log, start_new_session=True
             )
         self.starts += 1
         if wait:

@@ -35,7 +35,7 @@ class Source:
         self._namespace = orders.namespace
         self.is_busy = threading.Event()
         self._options = {"kubeconfig": str(orders.hub.kubeconfig)}
-        self._settings = Settings.from_arguments(self._options | settings)
+        self._settings = Settings.from_arguments(self._options | {"start_timeout": 5, "max_in_flight": 100} | settings)
         self._loop = asyncio.new_event_loop()
 
     async def _put(self, event: Object) -> None:
@@ -97,7 +97,7 @@ def orders(sandbox: Sandbox, tmp_path: Any) -> Iterator[Orders]:
 
 @pytest.fixture
 def source(orders: Orders) -> Iterator[Source]:
-    with Source(orders, start_timeout=5).running() as source:
+    with Source(orders).running() as source:
         yield source
 
 

@@ -111,8 +111,9 @@ def test_an_event_has_names_only() -> None:
         "order": orders[0],
         "orders": orders,
         "reason": "SpecNotCarriedOut, Retry",
-        "meta": {"endpoint": "create-hosted-cluster", "uuid": run.id},
+        "meta": {"endpoint": "create-hosted-cluster", "uuid": run.id, "launch": "job"},
     }
+    assert run.event(["provision"])["meta"]["launch"] == "workflow"
 
 
 def test_counts_tell_what_waits_and_what_is_under_way() -> None:

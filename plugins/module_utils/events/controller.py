@@ -145,7 +145,7 @@ class Controller:
             await self._may_start.wait()
             await asyncio.sleep(LINGER_SECONDS)
             while run := self._flights.start():
-                await self._emit(run.event())
+                await self._emit(run.event(self._settings.workflows))
                 self.metrics.emitted(run.action)
                 run.began = time.monotonic()
                 log.info("%s of %s", run.action, ", ".join(map(str, run.wishes)))

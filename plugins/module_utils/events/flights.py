@@ -9,7 +9,7 @@ was killed leaves a lock that runs out. One that never took the lock is given up
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -48,11 +48,12 @@ class Run:
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     began: float | None = None
 
-    def event(self) -> Object:
-        """What the rulebook gets. Names only, all of them from the API server."""
+    def event(self, workflows: Collection[str] = ()) -> Object:
+        """What the rulebook gets. Names only, all of them from the API server. Of an action in `workflows` it tells that it is one."""
         orders = [reference(key, wish.uid, wish.generation) for key, wish in self.wishes.items()]
         reasons = ", ".join(dict.fromkeys(wish.reason for wish in self.wishes.values()))
-        meta = {"endpoint": ENDPOINTS[self.action], "uuid": self.id}
+        launch = "workflow" if self.action in workflows else "job"
+        meta = {"endpoint": ENDPOINTS[self.action], "uuid": self.id, "launch": launch}
         return {"action": self.action, "order": orders[0], "orders": orders, "reason": reasons, "meta": meta}
 
 

@@ -35,6 +35,7 @@ OPTIONS: dict[str, Any] = KUBERNETES | {
     "start_timeout": {"type": "int", "default": 300},
     "poll": {"type": "int", "default": 60},
     "resync": {"type": "int", "default": 3600},
+    "workflows": {"type": "list", "elements": "str", "choices": ["provision", "post_install", "delete"], "default": []},
     "webhook": {"type": "dict", "options": WEBHOOK, "apply_defaults": True},
 }
 AT_LEAST_ONE = ("batch_size", "max_in_flight", "start_timeout", "poll", "resync")
@@ -82,7 +83,8 @@ class Settings:
     """How the source works. Times are in seconds.
 
     `start_timeout` is how long a run may take until it locks its order, `poll` how often clusters are asked for that cannot be watched,
-    `resync` how often a settled order is carried out once more, which repairs what was changed behind its back.
+    `resync` how often a settled order is carried out once more, which repairs what was changed behind its back. `workflows` are the actions
+    that the rulebook launches as workflows.
     """
 
     names: Names = field(default_factory=Names)
@@ -93,6 +95,7 @@ class Settings:
     start_timeout: int = 300
     poll: int = 60
     resync: int = 3600
+    workflows: tuple[str, ...] = ()
     webhook: Webhook = field(default_factory=Webhook)
 
     @classmethod
@@ -113,6 +116,7 @@ class Settings:
             connection(values),
             values["controller"] == "external",
             **{name: values[name] for name in AT_LEAST_ONE},
+            workflows=tuple(values["workflows"]),
             webhook=webhook,
         )
 

@@ -61,6 +61,12 @@ options:
     description: After how many seconds a settled order is carried out once more, which repairs what was changed behind its back.
     type: int
     default: 3600
+  workflows:
+    description: The actions that the rulebook launches as workflows. Their events have C(workflow) in C(meta.launch), the others C(job).
+    type: list
+    elements: str
+    choices: [provision, post_install, delete]
+    default: []
   webhook:
     description:
       - Where webhooks are taken, and from whom.

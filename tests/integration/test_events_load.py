@@ -1,0 +1,141 @@
+"""More than an engine can do at once: a thousand webhooks for two hundred orders, and hostile requests and objects, on a real engine."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import urllib3
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
+from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
+
+from .engines import Engine, running
+from .orders import GROUP, PULL_SECRET, Object, Orders
+
+ORDERS, WEBHOOKS, SECONDS, SENDERS = 200, 1000, 10.0, 20
+MAX_IN_FLIGHT = 2
+HOSTILE = ["{{ 7*7 }}", "{% raw %}", "{{ lookup('pipe', 'touch /tmp/openfleet-was-here') }}", "$(reboot)", "`id`", "'\"; x", "\u202e\u0000x", "💥"]
+
+
+@pytest.fixture(scope="module")
+def orders(new_sandbox: Callable[..., Sandbox], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Orders]:
+    sandbox = new_sandbox(status_only=True)
+    with fresh_namespace(Access(sandbox.kubeconfig())) as namespace:
+        yield Orders(Access(sandbox.kubeconfig()), namespace, tmp_path_factory.mktemp("load"))
+    sandbox.down()
+
+
+@pytest.fixture(scope="module")
+def engine(orders: Orders) -> Iterator[Engine]:
+    settings = {"batch_size": 50, "max_in_flight": MAX_IN_FLIGHT, "webhook_rate_limit": 10000}
+    with running(Engine(orders.hub, orders.folder, **settings)) as engine:
+        yield engine
+
+
+def order(namespace: str, name: str, **parameters: str) -> Object:
+    spec = {
+        "templateID": "ocp_4_17_small",
+        "templateParameters": json.dumps({"pull_secret": PULL_SECRET} | parameters),
+        "nodeRequests": [{"resourceClass": "fc430", "numberOfNodes": 1}],
+    }
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": f"{GROUP}/v1alpha1", "kind": "ClusterOrder", "metadata": metadata, "spec": spec}
+
+
+class Watcher:
+    """The most runs that were seen under way at a time, by the engine's own word."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.most = 0.0
+        self._engine = engine
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Watcher:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.5):
+            self.most = max(self.most, self._engine.metric("openfleet_orders_runs_in_flight"))
+
+
+def test_a_thousand_webhooks_are_all_answered_within_a_second_and_every_order_becomes_ready(orders: Orders, engine: Engine) -> None:
+    kube = Kube.connect({"kubeconfig": str(orders.hub.kubeconfig)})
+    names = [f"load-{number}" for number in range(ORDERS)]
+    answers: list[tuple[int, float]] = []
+    started = time.monotonic()
+
+    def send(number: int) -> None:
+        item = order(orders.namespace, names[number % ORDERS])
+        if number < ORDERS:
+            kube.create(item)
+        time.sleep(max(0.0, started + number * SECONDS / WEBHOOKS - time.monotonic()))
+        before = time.monotonic()
+        code = engine.post("create-hosted-cluster", item)
+        answers.append((code, time.monotonic() - before))
+
+    with Watcher(engine) as watcher, ThreadPoolExecutor(SENDERS) as senders:
+        list(senders.map(send, range(WEBHOOKS)))
+        assert {code for code, _seconds in answers} == {202} and len(answers) == WEBHOOKS
+        assert max(seconds for _code, seconds in answers) < 1.0
+
+        def unready() -> list[str]:
+            found = {item["metadata"]["name"]: item.get("status", {}).get("phase") for item in items(kube, orders)}
+            return [name for name in names if found[name] != "Ready"]
+
+        until(lambda: not unready(), f"all are Ready; the log is {engine.log}", 600)
+    assert 0 < watcher.most <= MAX_IN_FLIGHT
+    leases = kube.list_all("coordination.k8s.io/v1", "Lease", orders.namespace)
+    assert {lease["spec"]["leaseTransitions"] for lease in leases} == {1}, "each was carried out once"
+    assert len(leases) == ORDERS
+
+
+def items(kube: Kube, orders: Orders) -> list[Object]:
+    return kube.list_all(f"{GROUP}/v1alpha1", "ClusterOrder", orders.namespace)
+
+
+def test_hostile_requests_and_objects_neither_stop_the_engine_nor_reach_a_shell_or_a_template(orders: Orders, engine: Engine) -> None:
+    kube = Kube.connect({"kubeconfig": str(orders.hub.kubeconfig)})
+    dice = random.Random(23)  # noqa: S311 - the same every time
+    for number, text in enumerate(HOSTILE):
+        made = order(orders.namespace, f"hostile-{number}", ssh_public_key=text, base_domain=text)
+        made["metadata"]["annotations"] = {"note": text * 100}
+        made["spec"]["templateParameters"] = json.dumps({text: text, "pull_secret": text}) if number % 2 else text * 1000
+        with_class = order(orders.namespace, f"class-{number}")
+        with_class["spec"]["nodeRequests"][0]["resourceClass"] = text
+        with_name = order(orders.namespace, f"template-{number}")
+        with_name["spec"]["templateID"] = f"no_such_{number}"
+        for item in (made, with_class, with_name):
+            kube.together(kube.create, [item])  # some of them the API server itself refuses
+    for number in range(500):
+        body: object = {"metadata": {"name": dice.choice(HOSTILE), "namespace": orders.namespace, "labels": HOSTILE}}
+        if number % 5 == 0:
+            body = {"metadata": {"name": f"hostile-{number % 8}", "namespace": orders.namespace}, "event": HOSTILE, "meta": {"hosts": HOSTILE}}
+        if number % 50 == 0:
+            body = {"metadata": {"name": "x" * 10**6, "namespace": orders.namespace}}
+        assert engine.post(dice.choice(["create-hosted-cluster", "delete-hosted-cluster"]), body) in (202, 400)
+    with pytest.raises(urllib3.exceptions.HTTPError):
+        engine.post("create-hosted-cluster", iter([b'{"metadata"', b""]) and _broken_body())  # type: ignore[arg-type]
+    orders.place("good", nodes={"fc430": 1})
+    until(lambda: orders.status("good").get("phase") == "Ready", f"a good order still works; the log is {engine.log}", 180)
+    assert engine.is_running
+    failed = [item["metadata"]["name"] for item in items(kube, orders) if item.get("status", {}).get("phase") == "Failed"]
+    assert [name for name in failed if name.startswith("template-")] and [name for name in failed if name.startswith("class-")]
+    assert not (orders.folder / "openfleet-was-here").exists()
+    assert "49" not in engine.said(r"no cluster template (\S+)")
+
+
+def _broken_body() -> bytes:
+    raise urllib3.exceptions.HTTPError("the sender goes away in mid-body")

@@ -1,0 +1,54 @@
+"""The same loop with Automation Platform's controller, as a stand-in with real playbook runs: jobs and workflows, each found on its order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
+from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
+
+from .engines import Engine, running
+from .orders import Orders
+from .platform_standin import Platform, environment_of
+
+
+def test_orders_are_carried_out_by_jobs_and_workflows_also_when_one_is_launched_twice(
+    new_sandbox: Callable[..., Sandbox], tmp_path: Path
+) -> None:
+    hub = Access(new_sandbox(status_only=True).kubeconfig())
+    with fresh_namespace(hub) as namespace:
+        orders = Orders(hub, namespace, tmp_path)
+        orders.template("finished", post_install="[]\n")
+        engine = Engine(
+            hub,
+            tmp_path,
+            "openfleet.clusters.cluster_fulfillment_aap",
+            environment={"EDA_JOB_TEMPLATE_REFRESH_DELAY": "0.5"},
+            workflows=["delete"],
+        )
+        platform = Platform(environment_of(engine.environment), tmp_path)
+        with platform.serving() as url:
+            engine.add_options("--controller-url", url, "--controller-token", "of-nobody")
+            with running(engine):
+                platform.lose_answers = 1
+                orders.place("demo", nodes={"fc430": 1}, template="acme.site.finished")
+                until(lambda: orders.status("demo").get("phase") == "Ready", f"it is Ready; the log is {engine.log}", 180)
+                until(lambda: len(platform.launches) >= 3, "the lost launch was repeated")
+                names = [(launch["template"], launch["workflow"]) for launch in platform.launches]
+                assert names.count(("openfleet-create-cluster", False)) == 2 and names[-1] == ("openfleet-post-install", False)
+                twice = [job for job, name in enumerate(names, 1) if name[0] == "openfleet-create-cluster"]
+                event = platform.launches[twice[0] - 1]["extra_vars"]["ansible_eda"]["event"]
+                assert event["action"] == "provision" and event["orders"][0]["name"] == "demo"
+                # Whoever looks for the event's job by its label finds both.
+                assert all(f"eda-event-uuid-{event['meta']['uuid']}" in platform.labels_of(job) for job in twice)
+                job = orders.status("demo")["job"]
+                assert int(job["id"]) in twice and job["url"] == f"{url}/#/jobs/{job['id']}/details"
+                clusters = hub.get("hostedclusters", "-A")["items"]
+                assert len(clusters) == 1 and clusters[0]["metadata"]["generation"] == 1, "the second launch changed nothing"
+
+                hub.kubectl("delete", orders.kind, "demo", "-n", namespace, "--wait=false")
+                until(lambda: orders.is_gone("demo"), f"it is gone; the log is {engine.log}", 180)
+                assert {launch["workflow"] for launch in platform.launches if launch["template"] == "openfleet-delete-cluster"} == {True}
+                assert engine.is_running
