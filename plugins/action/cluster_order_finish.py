@@ -24,7 +24,8 @@ class ActionModule(ControllerAction):
 
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
         names = Names(parameters["api_group"])
-        run = Fulfillment(kube, names, find_templates(AnsibleCollectionConfig.collection_paths), check_mode=self.check_mode)
+        templates, external = find_templates(AnsibleCollectionConfig.collection_paths), parameters["controller"] == "external"
+        run = Fulfillment(kube, names, templates, check_mode=self.check_mode, external_controller=external)
 
         ended = []
         for variables in parameters["orders"]:

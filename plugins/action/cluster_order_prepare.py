@@ -46,8 +46,9 @@ class ActionModule(ControllerAction):
         job_url = parameters["job_url"] or _url_on_platform(parameters["job_id"])
         templates = find_templates(AnsibleCollectionConfig.collection_paths)
         roles = RoleCheck(self._loader)
+        external = parameters["controller"] == "external"
         hooks = _hooks(parameters["hooks"], ENTRIES[step])
-        run = Fulfillment(kube, names, templates, Job(job, job_url), self.check_mode, roles.problem, hooks)
+        run = Fulfillment(kube, names, templates, Job(job, job_url), self.check_mode, roles.problem, hooks, external)
         identity = f"{job}-{secrets.token_hex(4)}"
 
         def take_up(order: OrderName) -> TakenUp | LeftAlone:

@@ -29,7 +29,7 @@ class ActionModule(ControllerAction):
         names = Names(parameters["api_group"])
         hub = Snapshot(kube, names)
         orders = [order for order in hub.orders if not chosen or (order.namespace, order.name) in chosen]
-        run = Fulfillment(kube, names, {}, check_mode=self.check_mode)
+        run = Fulfillment(kube, names, {}, check_mode=self.check_mode, external_controller=parameters["controller"] == "external")
         places = {order.namespace for order in orders}
         locks = {(lock.namespace, lock.order): lock for lock in lease.read_all(kube, *(places if len(places) == 1 else ()))}
 

@@ -16,7 +16,7 @@ from .fenced import Change, FencedWriter
 from .kube import CONNECTIONS, Kube, Object, retry_conflicts
 from .kube_errors import Conflict, Invalid, KubeError, NamespaceTerminating
 from .lease import DURATION, Lock, LockHeld, LockLost, LockState, acquire, last_lock, predict, read, release, verify
-from .order_foreign import for_foreign_crd, is_reduced
+from .order_foreign import beside_controller, for_foreign_crd, is_beside_controller, is_reduced
 from .order_status import Action, Job, LostRun, Outcome, derive_status
 from .order_world import World, kept_spec, provider_type, unknown_spec
 from .orders import (
@@ -50,6 +50,12 @@ class OrderGone(KubeError):
 
 class NamespaceTaken(KubeError):
     """The working namespace of the order is there and is not the order's."""
+
+
+class NamespaceMissing(KubeError):
+    """The working namespace is another controller's to make, and is not there yet."""
+
+    retryable = True
 
 
 class NamespaceGoing(KubeError):
@@ -121,10 +127,12 @@ class Fulfillment:
         check_mode: bool = False,
         role_problem: Callable[[str, str], str | None] = lambda _role, _entry: None,
         hooks: Sequence[str] = (),
+        external_controller: bool = False,
     ) -> None:
         """`role_problem` says what is wrong with the tasks of a role's entry point, as far as whoever runs them can tell before.
 
-        `hooks` are the roles that run around the template.
+        `hooks` are the roles that run around the template. With an `external_controller` the order's namespace, the account in it, the
+        order's own finalizer and its phase are that one's.
         """
         self._kube = kube
         self._names = names
@@ -133,6 +141,9 @@ class Fulfillment:
         self._check_mode = check_mode
         self._role_problem = role_problem
         self._hooks = hooks
+        self._external = external_controller
+        infrastructure = (names.infrastructure_finalizer,)
+        self._finalizers = infrastructure if external_controller else (names.controller_finalizer, *infrastructure)
 
     def find(self, namespace: str, name: str) -> ClusterOrder | None:
         item = self._kube.find(self._names.api_version, "ClusterOrder", name, namespace)
@@ -168,9 +179,7 @@ class Fulfillment:
 
     # Before the template
 
-    def take_up(
-        self, namespace: str, name: str, step: Action, holder: str, wait_timeout: float = 0, uid: str = ""
-    ) -> TakenUp | LeftAlone:
+    def take_up(self, namespace: str, name: str, step: Action, holder: str, wait_timeout: float = 0, uid: str = "") -> TakenUp | LeftAlone:
         """Take the lock of an order, check it against its template, and prepare its namespace.
 
         With a `uid` it is for that very order: an event may come late, when another has its name.
@@ -267,7 +276,7 @@ class Fulfillment:
                 lock=lock,
             )
         order = self._hold(order)
-        changes = self.writer(lock).apply(self._surroundings(order), guard=lambda item, present: self._refuse_others(order, item, present))
+        changes = self._surround(order, lock)
         kubeconfig = self._kubeconfig(order) if step == "post_install" else None
         return TakenUp(order, lock, order.template_id, provider, checked, has_post_install, changes, kubeconfig)
 
@@ -295,8 +304,7 @@ class Fulfillment:
 
     def _hold(self, order: ClusterOrder) -> ClusterOrder:
         """Put our finalizers on the order, so that it cannot go before its cluster."""
-        ours = (self._names.controller_finalizer, self._names.infrastructure_finalizer)
-        item = self._change_finalizers(order.raw, lambda present: [*present, *(name for name in ours if name not in present)])
+        item = self._change_finalizers(order.raw, lambda present: [*present, *(name for name in self._finalizers if name not in present)])
         return ClusterOrder.from_object(item, self._names.group) if item else order
 
     def _change_finalizers(self, item: Object, change: Callable[[list[str]], list[str]]) -> Object | None:
@@ -317,6 +325,16 @@ class Fulfillment:
             return self._kube.patch(current, {"metadata": {"finalizers": wanted}})
 
         return retry_conflicts(attempt)
+
+    def _surround(self, order: ClusterOrder, lock: Lock) -> list[Change]:
+        if not self._external:
+            return self.writer(lock).apply(self._surroundings(order), guard=lambda item, present: self._refuse_others(order, item, present))
+        name = working_namespace(order.namespace, order.name)
+        namespace = self._kube.find("v1", "Namespace", name)
+        if namespace is None:
+            raise NamespaceMissing(f"The namespace {name} is not there yet; the controller of the order makes it.")
+        self._refuse_others(order, namespace, namespace)
+        return []
 
     def _surroundings(self, order: ClusterOrder) -> list[Object]:
         """The namespace that all of the order's objects live in, and the account that may work in it."""
@@ -433,6 +451,9 @@ class Fulfillment:
     def _store(self, order: ClusterOrder, status: Object) -> Object:
         """Write the status. Another controller's CRD refuses or drops what it does not know, and then gets what it takes."""
         stored, item = order.raw.get("status") or {}, order.raw
+        if self._external or is_beside_controller(stored):
+            shared = beside_controller(status, stored)
+            return item if shared == stored else self._kube.replace(item | {"status": shared}, subresource="status")
         if not is_reduced(stored):
             try:
                 item = self._kube.replace(item | {"status": status}, subresource="status")
@@ -453,13 +474,12 @@ class Fulfillment:
             cluster = self.look(order).cluster
         if not cluster.is_gone:
             return order
-        ours = (self._names.controller_finalizer, self._names.infrastructure_finalizer)
 
         def without_ours(present: list[str]) -> list[str]:
-            return [entry for entry in present if entry not in ours]
+            return [entry for entry in present if entry not in self._finalizers]
 
         namespace = self._kube.find("v1", "Namespace", working_namespace(order.namespace, order.name))
-        if namespace is not None and owns_namespace(order, namespace):
+        if namespace is not None and owns_namespace(order, namespace) and not self._external:
             self.writer(lock).delete([namespace])
             self._change_finalizers(namespace, without_ours)
             return order

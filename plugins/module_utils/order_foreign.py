@@ -5,6 +5,9 @@
 OSAC's CRDs know four fields of our status: phase (without Degraded), conditions, clusterReference and nodeRequests. Whatever else
 is written they drop in silence, or refuse, as the newer one does with nodeSets, which there means something else. What the next
 decision depends on must survive that, so it travels in the message of one more condition, the only place those CRDs leave us.
+
+Where that controller is itself at work, those four fields are its own, and two who write the same would do so for ever. Then ours is
+only what has a name that it cannot have: conditions with our name in front of theirs.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from typing import Any
 Object = dict[str, Any]
 
 RECORD = "FulfillmentRecord"
+OURS = "openfleet.clusters/"  # in front of the type of a condition, beside another controller
 SHARED_FIELDS = ("clusterReference", "nodeRequests")
 # Their phases are Progressing, Failed, Ready and Deleting. A broken cluster must not look as if all were well or under way.
 FOREIGN_PHASE = {"Degraded": "Failed"}
@@ -27,16 +31,21 @@ def for_foreign_crd(status: Object, stored: Object) -> Object:
 
     The other controller's own fields stay as they are stored. Compare the result with `stored` to see whether a write is needed.
     """
-    record = {
-        "type": RECORD,
-        "status": "True",
-        "reason": "FieldsNotInSchema",
-        "message": json.dumps(_record(status), separators=(",", ":"), sort_keys=True),
-        "lastTransitionTime": max(item["lastTransitionTime"] for item in status["conditions"]),
-    }
     result = {name: value for name, value in stored.items() if name not in SHARED_FIELDS}
     result |= {name: status[name] for name in SHARED_FIELDS if name in status}
-    return result | {"phase": FOREIGN_PHASE.get(status["phase"], status["phase"]), "conditions": [*status["conditions"], record]}
+    return result | {"phase": FOREIGN_PHASE.get(status["phase"], status["phase"]), "conditions": [*status["conditions"], _recorded(status)]}
+
+
+def beside_controller(status: Object, stored: Object) -> Object:
+    """A derived status as it is written where another controller is at work: nothing of what that writes is touched."""
+    theirs = [item for item in stored.get("conditions", []) if not _is_ours(item)]
+    ours = [item | {"type": f"{OURS}{item['type']}"} for item in status["conditions"]]
+    return stored | {"conditions": [*theirs, *ours, _recorded(status)]}
+
+
+def is_beside_controller(stored: Object) -> bool:
+    """Whether the stored status went through `beside_controller`."""
+    return any(item.get("type", "").startswith(OURS) for item in stored.get("conditions", []))
 
 
 def is_reduced(stored: Object) -> bool:
@@ -52,7 +61,9 @@ def restored(stored: Object) -> Object:
     found = [item for item in stored.get("conditions", []) if item.get("type") == RECORD]
     if not found:
         return status
-    status["conditions"] = [item for item in stored["conditions"] if item.get("type") != RECORD]
+    beside = is_beside_controller(stored)
+    mine = [item for item in stored["conditions"] if item.get("type") != RECORD and (_is_ours(item) or not beside)]
+    status["conditions"] = [item | {"type": item["type"].removeprefix(OURS)} for item in mine]
     try:
         record = json.loads(found[0]["message"])
     except (ValueError, KeyError):  # somebody's edit: then nothing is remembered, and the order is looked at afresh
@@ -60,12 +71,26 @@ def restored(stored: Object) -> Object:
     if not isinstance(record, dict):
         return status
     phase = record.pop("phase", None)
-    if phase in FOREIGN_PHASE and status.get("phase") == FOREIGN_PHASE[phase]:
-        status["phase"] = phase
+    if beside or (phase in FOREIGN_PHASE and status.get("phase") == FOREIGN_PHASE[phase]):
+        status["phase"] = phase  # else the stored one counts: somebody may have changed it
     requested = record.pop("requested", None)
     if isinstance(requested, dict):
         record["nodeSets"] = [{"resourceClass": name, "requested": count, "ready": 0} for name, count in requested.items()]
     return record | status
+
+
+def _is_ours(item: Object) -> bool:
+    return bool(item.get("type") == RECORD or item.get("type", "").startswith(OURS))
+
+
+def _recorded(status: Object) -> Object:
+    return {
+        "type": RECORD,
+        "status": "True",
+        "reason": "FieldsNotInSchema",
+        "message": json.dumps(_record(status), separators=(",", ":"), sort_keys=True),
+        "lastTransitionTime": max(item["lastTransitionTime"] for item in status["conditions"]),
+    }
 
 
 def _record(status: Object) -> Object:

@@ -45,6 +45,13 @@ options:
       - With V(0) the status is what it is now, and whoever watches the clusters goes on.
     type: int
     default: 0
+  controller:
+    description:
+      - Who plays the controller of orders. With V(external) another one does, which owns the phase of an order, the order's own finalizer,
+        and the namespace with the account in it. Then conditions of ours have C(openfleet.clusters/) in front of their names.
+    type: str
+    choices: [self, external]
+    default: self
 seealso:
   - module: openfleet.clusters.cluster_order_prepare
 attributes:
@@ -134,6 +141,7 @@ SPEC: Spec = {
     "orders": {"type": "list", "elements": "dict", "required": True, "no_log": True},
     "failure": {"type": "dict", "options": {"task": {"type": "str", "required": True}, "error": {"type": "raw", "required": True}}},
     "wait_timeout": {"type": "int", "default": 0},
+    "controller": {"type": "str", "choices": ["self", "external"], "default": "self"},
 }
 
 

@@ -56,6 +56,13 @@ options:
   job_url:
     description: Where people find the run's output. Default is its page in Automation Platform, where it runs there.
     type: str
+  controller:
+    description:
+      - Who plays the controller of orders. With V(external) another one does, which owns the phase of an order, the order's own finalizer,
+        and the namespace with the account in it. Then conditions of ours have C(openfleet.clusters/) in front of their names.
+    type: str
+    choices: [self, external]
+    default: self
 seealso:
   - module: openfleet.clusters.cluster_order_finish
 attributes:
@@ -192,6 +199,7 @@ SPEC: Spec = {
     "hooks": {"type": "dict", "default": {}},
     "job_id": {"type": "str"},
     "job_url": {"type": "str"},
+    "controller": {"type": "str", "choices": ["self", "external"], "default": "self"},
 }
 
 

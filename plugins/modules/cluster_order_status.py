@@ -36,6 +36,13 @@ options:
       - What started the run, where no order is named otherwise. An event of this collection names its orders in C(orders) or C(order).
       - The event of a plain webhook holds the ClusterOrder in C(payload). Of that only the name and the namespace count.
     type: raw
+  controller:
+    description:
+      - Who plays the controller of orders. With V(external) another one does, which owns the phase of an order, the order's own finalizer,
+        and the namespace with the account in it. Then conditions of ours have C(openfleet.clusters/) in front of their names.
+    type: str
+    choices: [self, external]
+    default: self
 seealso:
   - module: openfleet.clusters.cluster_order_info
 attributes:
@@ -109,6 +116,7 @@ SPEC: Spec = {
     "namespace": {"type": "str"},
     "orders": {"type": "list", "elements": "raw", "default": []},
     "event": {"type": "raw"},
+    "controller": {"type": "str", "choices": ["self", "external"], "default": "self"},
 }
 
 

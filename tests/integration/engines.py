@@ -57,6 +57,7 @@ class Engine:
         self._command = [str(Path(sys.executable).parent / "ansible-rulebook"), "-r", rulebook, "-i", str(folder / "inventory.yml")]
         self._command += ["--vars", str(folder / "vars.yml"), "-v", *options]
         self.process: subprocess.Popen[bytes] | None = None
+        self._senders = urllib3.PoolManager(maxsize=32, retries=False)
 
     def _clean_environment(self, hub: Access) -> dict[str, str]:
         inherited = {key: value for key, value in os.environ.items() if not key.startswith(("ANSIBLE_", "K8S_AUTH_", "KUBE", "EDA_"))}
@@ -150,7 +151,7 @@ class Engine:
         body = order if isinstance(order, bytes) else json.dumps(order).encode()
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         url = f"http://127.0.0.1:{self.port}/{endpoint}"
-        return urllib3.request("POST", url, body=body, headers=headers, retries=False, **{"timeout": 10} | settings).status
+        return self._senders.request("POST", url, body=body, headers=headers, **{"timeout": 10} | settings).status
 
 
 @contextlib.contextmanager

@@ -74,7 +74,8 @@ class Platform:
         number = len(self.launches)
         variables = body["extra_vars"] | {"awx_job_id": number}
         playbook = f"openfleet.clusters.{template.removeprefix('openfleet-').replace('-', '_')}"
-        command = [str(Path(sys.executable).parent / "ansible-playbook"), playbook, "-e", json.dumps(variables), "-l", body.get("limit", "all")]
+        program = str(Path(sys.executable).parent / "ansible-playbook")
+        command = [program, playbook, "-e", json.dumps(variables), "-l", body["limit"]]
         with open(self._folder / f"job-{number}.log", "wb") as log:
             environment = self._environment | {"AWX_HOST": self.url}
             self._jobs.append(subprocess.Popen(command, env=environment, cwd=self._folder, stdout=log, stderr=log))

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import json
 import random
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import urllib3
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
 
-from .engines import Engine, running
+from .engines import TOKEN, Engine, running
 from .orders import GROUP, PULL_SECRET, Object, Orders
 
 ORDERS, WEBHOOKS, SECONDS, SENDERS = 200, 1000, 10.0, 20
 MAX_IN_FLIGHT = 2
-HOSTILE = ["{{ 7*7 }}", "{% raw %}", "{{ lookup('pipe', 'touch /tmp/openfleet-was-here') }}", "$(reboot)", "`id`", "'\"; x", "\u202e\u0000x", "💥"]
+HOSTILE = ["{{ 7*7 }}", "{% raw %}", "{{ lookup('pipe', 'touch was-here') }}", "$(touch was-here)", "`id`", "'\"; x", "\u202e\u0001x", "💥"]
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def test_a_thousand_webhooks_are_all_answered_within_a_second_and_every_order_be
             found = {item["metadata"]["name"]: item.get("status", {}).get("phase") for item in items(kube, orders)}
             return [name for name in names if found[name] != "Ready"]
 
-        until(lambda: not unready(), f"all are Ready; the log is {engine.log}", 600)
+        until(lambda: not unready(), f"all are Ready; the log is {engine.log}", 1800)
     assert 0 < watcher.most <= MAX_IN_FLIGHT
     leases = kube.list_all("coordination.k8s.io/v1", "Lease", orders.namespace)
     assert {lease["spec"]["leaseTransitions"] for lease in leases} == {1}, "each was carried out once"
@@ -122,20 +122,24 @@ def test_hostile_requests_and_objects_neither_stop_the_engine_nor_reach_a_shell_
     for number in range(500):
         body: object = {"metadata": {"name": dice.choice(HOSTILE), "namespace": orders.namespace, "labels": HOSTILE}}
         if number % 5 == 0:
-            body = {"metadata": {"name": f"hostile-{number % 8}", "namespace": orders.namespace}, "event": HOSTILE, "meta": {"hosts": HOSTILE}}
+            metadata = {"name": f"hostile-{number % 8}", "namespace": orders.namespace}
+            body = {"metadata": metadata, "event": HOSTILE, "meta": {"hosts": HOSTILE}}
         if number % 50 == 0:
             body = {"metadata": {"name": "x" * 10**6, "namespace": orders.namespace}}
         assert engine.post(dice.choice(["create-hosted-cluster", "delete-hosted-cluster"]), body) in (202, 400)
-    with pytest.raises(urllib3.exceptions.HTTPError):
-        engine.post("create-hosted-cluster", iter([b'{"metadata"', b""]) and _broken_body())  # type: ignore[arg-type]
+    for _time in range(10):
+        cut_off(engine.port, dice.randrange(200))
     orders.place("good", nodes={"fc430": 1})
     until(lambda: orders.status("good").get("phase") == "Ready", f"a good order still works; the log is {engine.log}", 180)
     assert engine.is_running
     failed = [item["metadata"]["name"] for item in items(kube, orders) if item.get("status", {}).get("phase") == "Failed"]
     assert [name for name in failed if name.startswith("template-")] and [name for name in failed if name.startswith("class-")]
-    assert not (orders.folder / "openfleet-was-here").exists()
-    assert "49" not in engine.said(r"no cluster template (\S+)")
+    assert not list(orders.folder.rglob("was-here"))
 
 
-def _broken_body() -> bytes:
-    raise urllib3.exceptions.HTTPError("the sender goes away in mid-body")
+def cut_off(port: int, after: int) -> None:
+    """A sender that goes away in the middle of its body."""
+    body = json.dumps(order("orders", "cut-off")).encode()
+    head = f"POST /create-hosted-cluster HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: {len(body)}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", port)) as sender:
+        sender.sendall(head.encode() + body[:after])

@@ -1,4 +1,4 @@
-"""The same loop with Automation Platform's controller, as a stand-in with real playbook runs: jobs and workflows, each found on its order."""
+"""The same loop with a stand-in for Automation Platform's controller: jobs and workflows, which are real runs, each found on its order."""
 
 from __future__ import annotations
 

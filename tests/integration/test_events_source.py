@@ -39,7 +39,7 @@ class Source:
         self._loop = asyncio.new_event_loop()
 
     async def _put(self, event: Object) -> None:
-        while self.is_busy.is_set():
+        while self.is_busy.is_set():  # noqa: ASYNC110 - it is set in another thread
             await asyncio.sleep(0.01)
         if event["order"]["namespace"] == self._namespace:  # and not of what an earlier test has left
             self.events.append(event)

@@ -53,7 +53,7 @@ class Server:
 
 async def until(condition: Callable[[], Any]) -> None:
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - what is waited for comes from another thread
             await asyncio.sleep(0.005)
 
 

@@ -1,4 +1,4 @@
-"""The web server for webhooks: every request is answered, only those who prove who they are name an order, and nothing else of it counts."""
+"""The web server for webhooks: every request is answered, only who proves to be known names an order, and nothing else of it counts."""
 
 from __future__ import annotations
 
@@ -282,7 +282,21 @@ def test_metrics_are_what_prometheus_reads(plain: Server) -> None:
 
 def junk(dice: random.Random, depth: int = 0) -> Any:
     """Something that somebody might send."""
-    texts = ["", "{{ 7*7 }}", "{% for x in y %}", "$(reboot)", "`id`", "'; drop", "\x00", "\u202e", "💥" * 50, "a" * 300, "orders", "demo", "../.."]
+    texts = [
+        "",
+        "{{ 7*7 }}",
+        "{% for x in y %}",
+        "$(reboot)",
+        "`id`",
+        "'; drop",
+        "\x00",
+        "\u202e",
+        "💥" * 50,
+        "a" * 300,
+        "orders",
+        "demo",
+        "../..",
+    ]
     leaves: list[Callable[[], Any]] = [
         lambda: dice.choice(texts),
         lambda: dice.choice([None, True, -1, 10**30, 1e308]),

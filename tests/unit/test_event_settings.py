@@ -24,7 +24,7 @@ def test_texts_become_what_they_mean() -> None:
     ("given", "said"),
     [
         ({"batch_size": 0, "poll": -1}, "batch_size must be at least 1; poll must be at least 1"),
-        ({"controller": "both"}, "controller must be one of \"self\", \"external\""),
+        ({"controller": "both"}, 'controller must be one of "self", "external"'),
         ({"batchsize": 3}, "batchsize is not known to this event source.*did you mean batch_size"),
         ({"webhook": {"port": 70000}}, "between 0 and 65535"),
         ({"webhook": {"rate_limit": 0}}, "rate_limit must be at least 1"),

@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 LOOKERS = 8
-# A change of a cluster is looked at when no other has followed it for so long, and at the latest after the second time: a burst is one look.
+# A change of a cluster is looked at when no other has followed for so long, at the latest after the second time: a burst is one look.
 CALM_SECONDS, LONGEST_BURST_SECONDS = 0.02, 0.1
 LINGER_SECONDS = 0.05  # what is wanted within this time goes into one run
 BROKEN_SECONDS = 60.0  # a watch that is broken for longer is told of
@@ -82,7 +82,7 @@ class Controller:
         self._watching = watching
         self._kube = kube
         self._emit = emit
-        self._run = Fulfillment(kube, settings.names, {})
+        self._run = Fulfillment(kube, settings.names, {}, external_controller=settings.external_controller)
         self._queue = WorkQueue(self._look)
         self._flights = Flights(settings.batch_size, settings.max_in_flight, settings.start_timeout)
         self._may_start = asyncio.Event()
@@ -236,7 +236,7 @@ class Controller:
             self._orders.remember(order.raw)
             self.metrics.wrote_status()
         self._tell_of_phase(key, order)
-        await self._decide(key, order, world.cluster)
+        await self._decide(key, order, world)
 
     def _lock(self, key: Key) -> LockState | None:
         item = self._locks.get(Key(key.namespace, lease.lease_name(key.name)))
@@ -296,7 +296,7 @@ class Controller:
 
     # What is to be done
 
-    async def _decide(self, key: Key, order: ClusterOrder, cluster: ClusterSpec) -> None:
+    async def _decide(self, key: Key, order: ClusterOrder, world: World) -> None:
         now, clock, lock = self._now(), time.monotonic(), self._lock(key)
         if self._flights.flying(key):
             if not self._flights.is_over(key, lock, now, clock):
@@ -307,7 +307,7 @@ class Controller:
             self._flights.withdraw(key)
             self._queue.add_after(key, self._until_lock_ends(lock, now) or BROKEN_SECONDS)
             return
-        action = self._next_action(order, cluster, now)
+        action = self._next_action(order, world, now)
         resync = action is None and self._is_due_for_resync(key, order, clock)
         if action is None and not resync:
             self._done.pop(key, None)
@@ -331,14 +331,17 @@ class Controller:
         order = self._run.find(*key)
         if order is None or not lock.is_free(self._kube.server_time()):
             return None
-        cluster = self._run.look(order).cluster
-        found = self._next_action(order, cluster, self._now())
+        world = self._run.look(order)
+        found = self._next_action(order, world, self._now())
         if found != (None if resync else action):
             return None
-        return Wish(action, RESYNC if resync else reason(order, cluster, action), order.uid, order.generation, lock.token)
+        return Wish(action, RESYNC if resync else reason(order, world.cluster, action), order.uid, order.generation, lock.token)
 
-    def _next_action(self, order: ClusterOrder, cluster: ClusterSpec, now: datetime) -> Action | None:
-        return next_action(order, cluster, now, external_controller=self._settings.external_controller)
+    def _next_action(self, order: ClusterOrder, world: World, now: datetime) -> Action | None:
+        external = self._settings.external_controller
+        if external and not order.is_deleting and not world.namespace_exists:
+            return None  # the other controller makes the namespace first
+        return next_action(order, world.cluster, now, external_controller=external)
 
     def _now(self) -> datetime:
         return self._kube.server_time() or datetime.now(UTC)

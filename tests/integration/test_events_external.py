@@ -1,0 +1,74 @@
+"""Beside another controller of orders, in an imitation of it: both share an order, neither undoes what the other writes, and deletion ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
+from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders import ClusterOrder
+
+from .engines import Engine, running
+from .orders import Orders
+from .osac_imitation import FINALIZER, OURS, OsacImitation, quiet
+from .samples import FAULT
+
+QUIET_SECONDS = 5
+
+
+@pytest.fixture
+def orders(new_sandbox: Callable[..., Sandbox], tmp_path: Path) -> Iterator[Orders]:
+    hub = Access(new_sandbox(status_only=True).kubeconfig())
+    with fresh_namespace(hub) as namespace:
+        yield Orders(hub, namespace, tmp_path)
+
+
+def test_two_controllers_share_an_order_without_a_fight(orders: Orders, tmp_path: Path) -> None:
+    kube = Kube.connect({"kubeconfig": str(orders.hub.kubeconfig)})
+    orders.template("finished", post_install="[]\n")
+    with running(Engine(orders.hub, tmp_path, cluster_order_controller="external")) as engine:
+        orders.place("demo", nodes={"fc430": 2}, template="acme.site.finished")
+        until(lambda: orders.status("demo").get("conditions"), "the order is looked at")
+        assert engine.actions(f"{orders.namespace}/demo") == [], "the namespace is another's to make"
+        imitation = OsacImitation(kube, orders.namespace, lambda endpoint, order: engine.post(endpoint, order))
+        with imitation.running():
+            until(lambda: seen(orders).phase == "Ready", f"it is Ready for us; the log is {engine.log}", 180)
+            until(lambda: orders.status("demo").get("phase") == "Ready", "it is Ready for the other")
+            assert set(orders.get("demo")["metadata"]["finalizers"]) == {FINALIZER, OURS}
+            namespace = orders.hub.get("namespace", orders.working("demo"))
+            assert (
+                "finalizers" not in namespace["metadata"]
+                and f"{orders.group}/clusterorder-namespace" not in namespace["metadata"]["labels"]
+            )
+            assert engine.actions(f"{orders.namespace}/demo") == ["provision", "post_install"]
+
+            conditions = {item["type"]: item for item in orders.status("demo")["conditions"]}
+            assert {kind for kind, item in conditions.items() if item["reason"] == "Osac"} == {
+                "Accepted",
+                "NamespaceCreated",
+                "ControlPlaneAvailable",
+                "Progressing",
+            }
+            assert conditions["openfleet.clusters/NodesReady"]["message"] == "2 of 2 ready"
+            posts = imitation.posts["demo"]
+            assert quiet(lambda: orders.get("demo")["metadata"]["resourceVersion"], QUIET_SECONDS), "nobody writes once all is well"
+            assert imitation.posts["demo"] > posts and imitation.writes["demo"] < 10
+
+            place = ("hostedcluster", "demo", "-n", orders.working("demo"))
+            orders.hub.kubectl("annotate", *place, f"{FAULT}=degraded")
+            until(lambda: seen(orders).phase == "Degraded", "we see that it is degraded")
+            assert orders.status("demo")["phase"] == "Ready", "the other's phase stays its own"
+            assert quiet(lambda: orders.get("demo")["metadata"]["resourceVersion"], QUIET_SECONDS)
+
+            orders.hub.kubectl("delete", orders.kind, "demo", "-n", orders.namespace, "--wait=false")
+            until(lambda: orders.is_gone("demo"), f"it is gone; the log is {engine.log}", 180)
+        assert engine.is_running
+
+
+def seen(orders: Orders) -> ClusterOrder:
+    """The order as we understand it."""
+    return ClusterOrder.from_object(orders.get("demo"))
