@@ -28,6 +28,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 MODULE = "python -m ansible_collections.openfleet.clusters.extensions.sandbox"
 
 PLAYBOOKS = {path.stem for path in (ROOT / "playbooks").glob("*.yml")}
+RULEBOOKS = {path.stem for path in (ROOT / "rulebooks").glob("*.yml")}
 MODULES = {path.stem for path in (ROOT / "plugins" / "modules").glob("*.py")}
 KINDS = ("plugins/inventory", "plugins/lookup", "extensions/eda/plugins/event_source")
 PLUGINS = {path.stem for kind in KINDS for path in (ROOT / kind).glob("*.py")}
@@ -139,7 +140,7 @@ def bad_yaml(page: Page) -> Iterator[str]:
 
 
 def bad_names(page: Page) -> Iterator[str]:
-    known = PLAYBOOKS | MODULES | PLUGINS | TEMPLATES | GROUPS
+    known = PLAYBOOKS | RULEBOOKS | MODULES | PLUGINS | TEMPLATES | GROUPS
     for code in page.code:
         yield from (f"{found[0]}: there is no such thing here" for found in OURS.finditer(code) if found[1] not in known)
         for line in code.splitlines():
@@ -290,7 +291,7 @@ def rows(page: Page, heading: str) -> set[str]:
 
 def test_read_me_lists_every_playbook_module_plugin_and_template() -> None:
     listed = rows(read(ROOT / "README.md"), "What it brings") - {"openfleet.clusters."}
-    assert listed == PLAYBOOKS | MODULES | PLUGINS | TEMPLATES
+    assert listed == PLAYBOOKS | RULEBOOKS | MODULES | PLUGINS | TEMPLATES
 
 
 @pytest.mark.parametrize("kind", BUILT_IN)

@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.events import informer
 from ansible_collections.openfleet.clusters.plugins.module_utils.events.informer import Mirror
 from ansible_collections.openfleet.clusters.plugins.module_utils.events.workqueue import Key
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Event
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Event, Listing
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import Forbidden, Gone, Unreachable
 
 PATIENCE_SECONDS = 20
@@ -30,12 +30,14 @@ class Server:
         self.listed = 0
         self.since: list[str] = []
 
-    def listing(self, *_what: Any, **_selectors: str) -> tuple[list[Any], str]:
+    def list_all(self, *_what: Any, **_selectors: str) -> Listing:
         self.listed += 1
         answer = self.lists.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        return answer, str(max([int(entry["metadata"]["resourceVersion"]) for entry in answer], default=1))
+        listed = Listing(answer)
+        listed.version = str(max([int(entry["metadata"]["resourceVersion"]) for entry in answer], default=1))
+        return listed
 
     def watch(self, *_what: Any, since: str, **_options: Any) -> Iterator[Event]:
         self.since.append(since)
@@ -86,7 +88,8 @@ def test_it_lists_and_then_follows_from_there() -> None:
 
     async def scenario(mirror: Mirror, told: list[Any]) -> None:
         await until(lambda: server.since)
-        assert server.since == ["5"] and mirror.listed.is_set() and mirror.broken_for() == 0
+        await until(lambda: mirror.broken_for() == 0)
+        assert server.since == ["5"] and mirror.listed.is_set()
         server.see("ADDED", item("c", 6))
         server.see("MODIFIED", item("a", 7))
         server.see("DELETED", item("b", 8))

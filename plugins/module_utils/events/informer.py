@@ -15,10 +15,10 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from ..kube import Event, Kube, Object
+from ..kube import Event, Kube, Listing, Object
 from ..kube_errors import Gone, KubeError
 from .workqueue import Key, sentence
 
@@ -77,7 +77,7 @@ class Mirror:
         while True:
             try:
                 if not self._version:
-                    self._replace(*await in_thread(self._list))
+                    self._replace(await in_thread(self._list))
                 started = time.monotonic()
                 await self._watch()
                 # A server, or something on the way to it, that ends watches at once must not be asked without a pause.
@@ -93,8 +93,8 @@ class Mirror:
                 await asyncio.sleep(wait)
             self.restarts += 1
 
-    def _list(self) -> tuple[list[Object], str]:
-        return self._kube.listing(self._api_version, self.kind, label_selector=self._selector)
+    def _list(self) -> Listing:
+        return self._kube.list_all(self._api_version, self.kind, label_selector=self._selector)
 
     async def _watch(self) -> None:
         loop, over = asyncio.get_running_loop(), threading.Event()
@@ -128,7 +128,7 @@ class Mirror:
                 self._put(event.object)
                 self._tell(before, event.object)
 
-    def _replace(self, items: Sequence[Object], version: str) -> None:
+    def _replace(self, items: Listing) -> None:
         there = {_key(item) for item in items}
         for item in [item for item in self.all() if _key(item) not in there]:
             self._remove(item)
@@ -137,7 +137,7 @@ class Mirror:
             if before is None or before["metadata"]["resourceVersion"] != item["metadata"]["resourceVersion"]:
                 self._put(item)
                 self._tell(before, item)
-        self._version = version
+        self._version = items.version
         self.listed.set()
 
     def _tell(self, before: Object | None, after: Object | None) -> None:

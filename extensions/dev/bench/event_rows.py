@@ -1,0 +1,297 @@
+"""What events cost: webhooks while playbooks run, an event until its first task, a cluster's change until its order shows it, a thousand orders."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import urllib3
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
+
+from ...sandbox.access import until
+from ...sandbox.sandbox import Sandbox
+from .floor import BareClient, Object
+from .order_rows import ORDERS, create_orders
+from .timing import Row, timed
+
+FIFTY, THOUSAND, CHANGING = 50, 1000, 200
+WEBHOOK_SECONDS, SENDERS = 10.0, 8
+PACE_SECONDS = 0.02
+BURST = 20
+HYPERSHIFT = "hypershift.openshift.io/v1beta1"
+API = "cloudkit.openshift.io/v1alpha1"
+NOW = "2026-01-01T00:00:00Z"
+WAIT_SECONDS = 900
+# The event source alone, without a rules engine, so that what is measured is its own.
+SOURCE = """
+import asyncio, json, sys
+from ansible_collections.openfleet.clusters.plugins.module_utils.events.source import serve
+class Nobody:
+    async def put(self, event):
+        pass
+asyncio.run(serve(Nobody(), json.loads(sys.argv[1])))
+"""
+
+
+class Served:
+    """A process with the event source in it, and its webhooks."""
+
+    def __init__(self, command: list[str], environment: dict[str, str], port: int) -> None:
+        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.url = f"http://127.0.0.1:{port}"
+        self.pool = urllib3.PoolManager(maxsize=SENDERS, retries=False, timeout=10)
+        until(self._is_well, "the event source follows the hub", 120)
+
+    def _is_well(self) -> bool:
+        with contextlib.suppress(urllib3.exceptions.HTTPError):
+            return self.pool.request("GET", f"{self.url}/healthz").status == 200
+        return False
+
+    def metric(self, name: str) -> float:
+        text = self.pool.request("GET", f"{self.url}/metrics").data.decode()
+        return sum(float(value) for value in re.findall(rf"^openfleet_orders_{name}(?:\{{[^}}]*\}})? (\S+)$", text, re.MULTILINE))
+
+    def post(self, name: str) -> int:
+        body = json.dumps({"metadata": {"namespace": "orders", "name": name}})
+        return self.pool.request("POST", f"{self.url}/create-hosted-cluster", body=body).status
+
+    def memory(self) -> int:
+        return int(re.findall(r"^VmRSS:\s+(\d+)", Path(f"/proc/{self.process.pid}/status").read_text(), re.MULTILINE)[0]) // 1024
+
+    def cpu(self) -> float:
+        """Seconds of the process and of those of its children that have ended."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@contextlib.contextmanager
+def source(load: Sandbox, **settings: Any) -> Iterator[Served]:
+    port = free_port()
+    arguments = {"kubeconfig": str(load.kubeconfig()), "webhook": {"port": port, "rate_limit": 10**6}} | settings
+    served = Served([sys.executable, "-c", SOURCE, json.dumps(arguments)], dict(os.environ), port)
+    try:
+        yield served
+    finally:
+        served.process.kill()
+        served.process.wait()
+
+
+@contextlib.contextmanager
+def engine(load: Sandbox, **variables: Any) -> Iterator[Served]:
+    port = free_port()
+    (load.state / "inventory.yml").write_text("all: {hosts: {localhost: {ansible_connection: local}}}\n")
+    settings = {"webhook_port": port, "webhook_rate_limit": 10**6, "max_in_flight": 2, "batch_size": 25} | variables
+    (load.state / "variables.yml").write_text(json.dumps(settings))
+    command = ["ansible-rulebook", "-r", "openfleet.clusters.cluster_fulfillment", "-i", str(load.state / "inventory.yml")]
+    environment = os.environ | {"KUBECONFIG": str(load.kubeconfig()), "TMPDIR": str(load.state)}
+    served = Served([*command, "--vars", str(load.state / "variables.yml")], environment, port)
+    try:
+        yield served
+    finally:
+        served.process.kill()
+        served.process.wait()
+
+
+def busy_webhooks(load: Sandbox) -> Iterator[Row]:
+    """Webhooks as fast as they are answered, while playbooks use both cores; and without any."""
+    client = BareClient(load.kubeconfig())
+    with engine(load) as served:
+        with timed("Webhooks to an engine that has nothing to do"):
+            idle = _answers(served)
+        create_orders(client, [f"busy-{number}" for number in range(FIFTY)])
+        until(lambda: served.metric("runs_in_flight") > 0, "playbooks run")
+        with timed("Webhooks while playbooks run"):
+            busy = _answers(served)
+        _ready(client, "busy-", FIFTY)
+    rate = f"{len(busy) / WEBHOOK_SECONDS:.0f} a second, p99 {_percentile(busy, 99) * 1000:.0f} ms"
+    beside = f"without playbooks: {len(idle) / WEBHOOK_SECONDS:.0f} a second, p99 {_percentile(idle, 99) * 1000:.0f} ms"
+    yield "webhooks answered while playbooks run", rate, beside, f"{len(busy) / len(idle):.2f} x"
+    yield "the slowest answer to a webhook", f"{max(busy) * 1000:.0f} ms", f"without playbooks: {max(idle) * 1000:.0f} ms", ""
+
+
+def fifty_by_rulebook(load: Sandbox) -> Iterator[Row]:
+    """From orders to clusters through the real rules engine, and what an event takes until its run begins."""
+    client = BareClient(load.kubeconfig())
+    with engine(load) as served:
+        create_orders(client, ["first"])
+        started = time.monotonic()
+        until(lambda: _status(client, "first").get("job"), "the first task has begun", 60)
+        first = time.monotonic() - started
+        _ready(client, "first", 1)
+        before = served.cpu()
+        with timed(f"{FIFTY} orders through the rulebook until all are Ready") as taken:
+            create_orders(client, [f"book-{number}" for number in range(FIFTY)])
+            _ready(client, "book-", FIFTY)
+        used = served.cpu() - before
+    yield "an order until the first task of its run has begun", f"{first:.1f} s", "", ""
+    yield f"{FIFTY} orders through the rulebook until all are Ready", f"{taken[0]:.1f} s", f"{used / FIFTY:.2f} CPU seconds an order", ""
+
+
+def thousand_orders(load: Sandbox) -> Iterator[Row]:
+    """A thousand orders with clusters, made by hand: what the source needs for them."""
+    kube = Kube.connect({"kubeconfig": str(load.kubeconfig())})
+    with timed(f"{THOUSAND} orders with clusters made"):
+        kube.together(lambda number: _by_hand(kube, f"many-{number}"), range(THOUSAND))
+    with source(load, max_in_flight=1, start_timeout=100000) as served:
+        with timed(f"A status pass over {THOUSAND} orders") as taken:
+            until(
+                lambda: served.metric("status_writes_total") >= THOUSAND and served.metric("queue") == 0, "all are looked at", WAIT_SECONDS
+            )
+        yield f"a status pass of {THOUSAND} orders, each written", f"{taken[0]:.1f} s", "to reach: 10 s", ""
+        yield f"memory of the event source with {THOUSAND} orders", f"{served.memory()} MB", "to reach: 200 MB", ""
+        before = served.metric("status_writes_total")
+        with timed(f"{THOUSAND} HostedClusters change at once"):
+            kube.together(lambda number: _change(kube, f"many-{number}", "AllAtOnce"), range(THOUSAND))
+            kube.together(lambda number: _change(kube, f"many-{number}", "AndAgain"), range(THOUSAND))
+            until(lambda: _count(kube, "AndAgain") == THOUSAND, "all show it", WAIT_SECONDS)
+        writes = int(served.metric("status_writes_total") - before)
+        yield (
+            f"{2 * THOUSAND} changes of {THOUSAND} HostedClusters",
+            f"{writes} writes",
+            f"{2 * THOUSAND} changes",
+            f"{writes / 2 / THOUSAND:.2f} x",
+        )
+
+
+def status_lag(load: Sandbox) -> Iterator[Row]:
+    """From the answer to the write of a HostedCluster until a watch shows it on the order, for many that change one after the other."""
+    kube = Kube.connect({"kubeconfig": str(load.kubeconfig())})
+    names = [f"many-{number}" for number in range(CHANGING)]
+    shown: dict[str, float] = {}
+    reason = f"Lag{secrets.token_hex(2)}"
+    since = kube.list_all(API, "ClusterOrder").version
+
+    def watch() -> None:
+        for event in kube.watch(API, "ClusterOrder", since=since):
+            if reason in json.dumps(event.object.get("status", {})):
+                shown.setdefault(event.object["metadata"]["name"], time.monotonic())
+
+    with source(load, max_in_flight=1, start_timeout=100000) as served, _standin_paused(load):
+        until(lambda: served.metric("queue") == 0, "all are looked at", WAIT_SECONDS)
+        threading.Thread(target=watch, daemon=True).start()
+        sent = {}
+        with timed(f"{CHANGING} HostedClusters change one after the other"):
+            for name in names:
+                _change(kube, name, reason)
+                sent[name] = time.monotonic()
+                time.sleep(PACE_SECONDS)
+            until(lambda: len(shown) == CHANGING, "all orders show it", WAIT_SECONDS)
+    lags = sorted(shown[name] - sent[name] for name in names)
+    middle, most = _percentile(lags, 50) * 1000, _percentile(lags, 95) * 1000
+    yield "a HostedCluster's change until its order shows it", f"p50 {middle:.0f} ms, p95 {most:.0f} ms", "to reach: 50 ms, 150 ms", ""
+
+
+def coalesced(load: Sandbox) -> Iterator[Row]:
+    """A burst of changes of one HostedCluster."""
+    kube = Kube.connect({"kubeconfig": str(load.kubeconfig())})
+    with source(load, max_in_flight=1, start_timeout=100000) as served, _standin_paused(load):
+        until(lambda: served.metric("queue") == 0, "all are looked at", WAIT_SECONDS)
+        before = served.metric("status_writes_total")
+        for number in range(BURST):
+            _change(kube, "many-0", f"Burst{number}")
+        until(lambda: f"Burst{BURST - 1}" in json.dumps(kube.get(API, "ClusterOrder", "many-0", "orders")), "the last shows")
+        writes = int(served.metric("status_writes_total") - before)
+    yield f"a burst of {BURST} changes of one HostedCluster", f"{writes} writes", f"{BURST} changes", f"{writes / BURST:.2f} x"
+
+
+def _answers(served: Served) -> list[float]:
+    """How long each answer took, of as many as came in the time."""
+    deadline = time.monotonic() + WEBHOOK_SECONDS
+    taken: list[float] = []
+
+    def send(sender: int) -> None:
+        number = 0
+        while time.monotonic() < deadline:
+            before = time.monotonic()
+            code = served.post(f"busy-{(sender * 7 + number) % FIFTY}")
+            if code != 202:
+                raise RuntimeError(f"a webhook was answered with {code}")
+            taken.append(time.monotonic() - before)
+            number += 1
+
+    with ThreadPoolExecutor(SENDERS) as senders:
+        list(senders.map(send, range(SENDERS)))
+    return taken
+
+
+def _status(client: BareClient, name: str) -> Object:
+    status: Object = json.loads(client.send("GET", f"{ORDERS}/{name}")).get("status", {})
+    return status
+
+
+def _ready(client: BareClient, prefix: str, count: int) -> None:
+    def reached() -> bool:
+        items = json.loads(client.send("GET", ORDERS))["items"]
+        return (
+            sum(item["metadata"]["name"].startswith(prefix) and item.get("status", {}).get("phase") == "Ready" for item in items) >= count
+        )
+
+    until(reached, f"{count} orders are Ready", WAIT_SECONDS)
+
+
+def _by_hand(kube: Kube, name: str) -> None:
+    """An order and its cluster as runs would have left them, without any."""
+    labels = {"cloudkit.openshift.io/clusterorder": name, "cloudkit.openshift.io/clusterorder-namespace": "orders"}
+    spec: Object = {"templateID": "ocp_4_17_small", "nodeRequests": [{"resourceClass": "fc430", "numberOfNodes": 0}]}
+    kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"orders-{name}", "labels": labels}})
+    cluster = {
+        "release": {"image": "quay.io/openshift-release-dev/ocp-release:4.17.0-multi"},
+        "pullSecret": {"name": "pull-secret"},
+        "networking": {"clusterNetwork": [{"cidr": "10.132.0.0/14"}], "serviceNetwork": [{"cidr": "172.31.0.0/16"}]},
+        "etcd": {"managementType": "Managed", "managed": {"storage": {"type": "PersistentVolume"}}},
+        "platform": {"type": "None"},
+        "services": [],
+    }
+    metadata = {"name": name, "namespace": f"orders-{name}"}
+    kube.create({"apiVersion": HYPERSHIFT, "kind": "HostedCluster", "metadata": metadata, "spec": cluster})
+    order = {"apiVersion": API, "kind": "ClusterOrder", "metadata": {"name": name, "namespace": "orders"}, "spec": spec}
+    made = kube.create(order)
+    kube.replace(made | {"status": {"provider": {"type": "hypershift"}}}, subresource="status")
+
+
+def _change(kube: Kube, name: str, reason: str) -> None:
+    """Say something else of a HostedCluster than before."""
+    degraded = {"type": "Degraded", "status": "True", "reason": reason, "message": reason, "lastTransitionTime": NOW}
+    available = {"type": "Available", "status": "True", "reason": reason, "message": "", "lastTransitionTime": NOW}
+    metadata = {"name": name, "namespace": f"orders-{name}"}
+    patch = {"status": {"conditions": [available, degraded]}}
+    kube.patch({"apiVersion": HYPERSHIFT, "kind": "HostedCluster", "metadata": metadata}, patch, subresource="status", checked=False)
+
+
+def _count(kube: Kube, reason: str) -> int:
+    return sum(reason in json.dumps(item.get("status", {})) for item in kube.list_all(API, "ClusterOrder", "orders"))
+
+
+@contextlib.contextmanager
+def _standin_paused(load: Sandbox) -> Iterator[None]:
+    """Without whoever would write over what is changed by hand."""
+    process = next(process.pid for process in load.status() if process.owner == "hypershift-standin")
+    os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(process, signal.SIGCONT)
+
+
+def _percentile(values: list[float], percent: int) -> float:
+    return statistics.quantiles(values, n=100, method="inclusive")[percent - 1]
