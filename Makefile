@@ -22,7 +22,7 @@ demo: setup ## Show the main job on a hub of this machine, from nothing to a run
 
 test: setup ## Run every test
 	@openfleet-sandbox build --s3 --capi
-	@python -m pytest
+	@python -m pytest --numprocesses=2 --dist=loadfile  # much of it is waiting, and each file has what it needs by itself
 
 lint: setup ## Run every gate: Ansible, Python, YAML, rulebooks, documentation, Go
 	@python -m $(DEV).lint
