@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 
+from .ocm_place import standing_in
+from .ocm_standin import OFFLINE_TOKEN, TOKEN_PATH
 from .playing import Task, play, task
 from .test_examples import examples
 
@@ -139,6 +141,43 @@ def test_second_task_on_a_cluster_is_refused_while_a_run_holds_its_lock(lab: Acc
     for name in ("too late", "too late to foresee"):
         assert "somebody else" in played[name].message
     assert lab.get("hostedclusters", "-n", "clusters")["items"] == []
+
+
+def test_examples_of_resources_in_a_real_cluster(hub: Access, tmp_path: Path) -> None:
+    """Here an API server runs behind the HostedCluster."""
+    hub.kubectl("create", "namespace", "clusters")
+    try:
+        made = cluster("make it", wait=True, wait_timeout=170)
+        have, remove = examples("cluster_resources")
+        again = {**have, "name": "again"}
+        foreseen = {**have, "name": "foresee", "check_mode": True}
+        gone = {**remove, "name": "gone", "until": "result.gone", "retries": 30, "delay": 1, "register": "result"}
+        secrets = {"pull_secret": PULL_SECRET}
+        played = play(tmp_path, [made, foreseen, have, again, remove, gone], defaults={"kubeconfig": str(hub.kubeconfig)}, secrets=secrets)
+        assert played.code == 0, played.output
+        names = ("foresee", "Have a quota in the cluster", "again", "Have it no longer")
+        assert [played.fine(name).changed for name in names] == [True, True, False, True]
+        assert {item["kind"] for item in played["Have a quota in the cluster"].result["objects"]} >= {"ResourceQuota"}
+    finally:
+        hub.kubectl("delete", "hostedclusters,nodepools", "--all", "-n", "clusters", "--wait=true")
+        hub.kubectl("delete", "namespace", "clusters", "--wait=false")
+
+
+def test_examples_of_cloud_providers(lab: Access, tmp_path: Path) -> None:
+    with standing_in() as service:
+        settings = {"url": service.url, "token_url": f"{service.url}{TOKEN_PATH}"}
+        place = {"cloud_provider": "aws", "region": "us-east-1", "node_requests": [{"resourceClass": "m5.xlarge", "numberOfNodes": 2}]}
+        with_token = {"settings": settings, "secrets": {"token": "{{ token }}"}, "version": "4.18.1"}
+        made = task("cluster", "make it", name="lab", namespace="clusters", provider="ocm", **place, **with_token)
+        removed = task("cluster", "remove it", name="lab", namespace="clusters", provider="ocm", state="absent")
+        defaults = {"kubeconfig": str(lab.kubeconfig)}
+        played = play(tmp_path, [made, *examples("cloud_provider_info"), removed], defaults=defaults, secrets={"token": OFFLINE_TOKEN})
+        assert played.code == 0, played.output
+        assert OFFLINE_TOKEN not in played.output
+        (cloud,) = played["See which regions there are"].result["cloud_providers"]
+        assert (cloud["id"], "us-east-1" in [region["id"] for region in cloud["regions"]]) == ("aws", True)
+        service.advance()
+        assert not play(tmp_path, [removed], defaults=defaults)["remove it"].failed
 
 
 def test_examples(lab: Access, tmp_path: Path) -> None:
