@@ -1,4 +1,4 @@
-"""Beside another controller of orders, in an imitation of it: both share an order, neither undoes what the other writes, and deletion ends."""
+"""Beside another controller of orders, an imitation: both share an order, neither undoes what the other writes, and deletion ends."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_two_controllers_share_an_order_without_a_fight(orders: Orders, tmp_path
         orders.place("demo", nodes={"fc430": 2}, template="acme.site.finished")
         until(lambda: orders.status("demo").get("conditions"), "the order is looked at")
         assert engine.actions(f"{orders.namespace}/demo") == [], "the namespace is another's to make"
-        imitation = OsacImitation(kube, orders.namespace, lambda endpoint, order: engine.post(endpoint, order))
+        imitation = OsacImitation(kube, orders.namespace, engine.post)
         with imitation.running():
             until(lambda: seen(orders).phase == "Ready", f"it is Ready for us; the log is {engine.log}", 180)
             until(lambda: orders.status("demo").get("phase") == "Ready", "it is Ready for the other")

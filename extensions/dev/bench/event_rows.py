@@ -1,4 +1,4 @@
-"""What events cost: webhooks while playbooks run, an event until its first task, a cluster's change until its order shows it, a thousand orders."""
+"""What events cost: webhooks while playbooks run, an event until its first task, a change until its order shows it, 1,000 orders."""
 
 from __future__ import annotations
 
@@ -242,9 +242,8 @@ def _status(client: BareClient, name: str) -> Object:
 def _ready(client: BareClient, prefix: str, count: int) -> None:
     def reached() -> bool:
         items = json.loads(client.send("GET", ORDERS))["items"]
-        return (
-            sum(item["metadata"]["name"].startswith(prefix) and item.get("status", {}).get("phase") == "Ready" for item in items) >= count
-        )
+        ready = [item for item in items if item.get("status", {}).get("phase") == "Ready"]
+        return len([item for item in ready if item["metadata"]["name"].startswith(prefix)]) >= count
 
     until(reached, f"{count} orders are Ready", WAIT_SECONDS)
 

@@ -13,7 +13,6 @@ from kubernetes.aio import client, watch
 
 from ....plugins.module_utils.events.workqueue import Key, sentence
 
-
 log = logging.getLogger("hypershift-standin")
 
 Object = dict[str, Any]
