@@ -16,7 +16,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors imp
 from ansible_collections.openfleet.clusters.plugins.module_utils.lease_renewer import start
 from ansible_collections.openfleet.clusters.plugins.module_utils.order_status import Job
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import Names, working_namespace
-from ansible_collections.openfleet.clusters.plugins.module_utils.selection import NoSuchSelection, OrderName, named
+from ansible_collections.openfleet.clusters.plugins.module_utils.selection import NoSuchSelection, OrderName, named, uids
 from ansible_collections.openfleet.clusters.plugins.module_utils.snapshot import Snapshot
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates import find_templates
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_order_prepare
@@ -38,6 +38,7 @@ class ActionModule(ControllerAction):
         names, step = Names(parameters["api_group"]), parameters["step"]
         try:
             chosen = named(parameters["name"], parameters["namespace"], parameters["orders"], parameters["event"])
+            expected = uids(parameters["event"])
         except NoSuchSelection as error:
             return {"failed": True, "msg": str(error)}
         if not chosen:
@@ -52,7 +53,8 @@ class ActionModule(ControllerAction):
         identity = f"{job}-{secrets.token_hex(4)}"
 
         def take_up(order: OrderName) -> TakenUp | LeftAlone:
-            return run.take_up(order.namespace, order.name, step, f"{order.name}-{identity}", parameters["wait_timeout"], order.uid)
+            holder, uid = f"{order.name}-{identity}", expected.get(order, "")
+            return run.take_up(order.namespace, order.name, step, holder, parameters["wait_timeout"], uid)
 
         taken: list[TakenUp] = []
         left: list[LeftAlone] = []

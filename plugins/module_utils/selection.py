@@ -12,11 +12,8 @@ DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
 class OrderName(NamedTuple):
-    """An order by name; an event of ours also tells which of those that had this name one after the other."""
-
     namespace: str
     name: str
-    uid: str = ""
 
 
 class NoSuchSelection(Exception):
@@ -34,11 +31,19 @@ def named(name: str | None, namespace: str | None, orders: Sequence[Any], event:
     return list(dict.fromkeys(found))
 
 
+def uids(event: Any) -> dict[OrderName, str]:
+    """Which of those orders that had a name one after the other an event of ours is about. A webhook's payload is not believed that far."""
+    if not isinstance(event, Mapping) or isinstance(event.get("payload"), Mapping):
+        return {}
+    entries = event.get("orders") or [event.get("order")]
+    return {_one(entry): str(entry["uid"]) for entry in entries if isinstance(entry, Mapping) and entry.get("uid")}
+
+
 def _of_event(event: Mapping[str, Any]) -> list[OrderName]:
     """An event of ours has `orders` or `order`; a plain webhook has the whole ClusterOrder as its `payload`."""
     payload = event.get("payload")
     if isinstance(payload, Mapping):
-        return [_one(payload.get("metadata"))._replace(uid="")]
+        return [_one(payload.get("metadata"))]
     if event.get("orders"):
         return [_one(entry) for entry in event["orders"]]
     return [_one(event["order"])] if event.get("order") else []
@@ -51,4 +56,4 @@ def _one(entry: Any) -> OrderName:
     # What comes from a webhook ends up in a path of the API: only what can be a name may pass.
     if not parts or not all(isinstance(part, str) and DNS_NAME.fullmatch(part) for part in parts):
         raise NoSuchSelection("An order is named by its name and its namespace: give both, as name and namespace or as <namespace>/<name>.")
-    return OrderName(*map(str, parts), uid=str(entry.get("uid") or ""))
+    return OrderName(*map(str, parts))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.selection import NoSuchSelection, OrderName, named
+from ansible_collections.openfleet.clusters.plugins.module_utils.selection import NoSuchSelection, OrderName, named, uids
 
 DEMO = OrderName("orders", "demo")
 
@@ -26,7 +26,10 @@ def test_an_order_is_found_in_every_usual_shape(name: str | None, namespace: str
 
 def test_an_event_of_ours_tells_which_order_of_that_name_it_is_about_and_a_payload_does_not() -> None:
     metadata = {"namespace": "orders", "name": "demo", "uid": "x"}
-    assert named(None, None, [], {"order": metadata}) == named(None, None, [], {"orders": [metadata]}) == [DEMO._replace(uid="x")]
+    for event in ({"order": metadata}, {"orders": [metadata]}):
+        assert named(None, None, [], event) == [DEMO]
+        assert uids(event) == {DEMO: "x"}
+    assert uids({"payload": {"metadata": metadata}, "order": metadata}) == uids({"order": {}}) == uids(None) == {}
     assert named(None, None, [], {"payload": {"metadata": metadata}}) == [DEMO]
 
 
