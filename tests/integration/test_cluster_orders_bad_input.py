@@ -269,12 +269,14 @@ def test_events_and_webhooks_name_orders(orders: Orders) -> None:
     orders.place("three")
     for event in (
         {"action": "provision", "order": {"namespace": orders.namespace, "name": "one"}},
-        {"action": "provision", "orders": [{"namespace": orders.namespace, "name": "two", "uid": "x"}]},
+        {"action": "provision", "orders": [{"namespace": orders.namespace, "name": "two", "uid": "of an earlier order of that name"}]},
+        {"action": "provision", "orders": [{"namespace": orders.namespace, "name": "two", "uid": orders.get("two")["metadata"]["uid"]}]},
         {"payload": orders.get("three"), "meta": {"endpoint": "create-hosted-cluster"}},
     ):
-        orders.play(
-            "create_cluster", None, ansible_eda={"event": event}, awx_job_id=4711, cluster_job_url="https://aap.example.com/4711"
-        ).well()
+        url = "https://aap.example.com/4711"
+        orders.play("create_cluster", None, ansible_eda={"event": event}, awx_job_id=4711, cluster_job_url=url).well()
+        if "earlier" in str(event):
+            assert orders.status("two") == {}
     for name in ("one", "two", "three"):
         orders.until_phase("Ready", name)
         job = orders.status(name)["job"]
