@@ -21,7 +21,8 @@ options: {}
 attributes:
   check_mode:
     support: partial
-    description: The proof has to write. In check mode it is skipped.
+    description: Whether nothing is changed in check mode.
+    details: The proof has to write, so in check mode it is skipped.
   diff_mode:
     support: none
     description: There is nothing to compare.
