@@ -72,6 +72,10 @@ class Site:
         items = self.kube.list_all(f"{GROUP}/v1alpha1", "ClusterOrder", self.orders.namespace)
         return {item["metadata"]["name"]: (item.get("status") or {}).get("phase", "") for item in items}
 
+    def is_at_work(self) -> bool:
+        self.let_locks_of_the_dead_run_out()
+        return bool(self.engine.playbooks())
+
     def all_is_well(self) -> bool:
         self.let_locks_of_the_dead_run_out()
         return self.phases() == dict.fromkeys(self.wanted, "Ready")
@@ -102,14 +106,13 @@ def site(new_sandbox: Callable[..., Sandbox], tmp_path_factory: pytest.TempPathF
 def test_a_playbook_killed_at_any_moment(site: Site) -> None:
     for number in range(ROUNDS):
         site.change("playbook", number)
-        until(site.engine.playbooks, "a run is under way", 60)
+        until(site.is_at_work, "a run is under way", 120)
         time.sleep(dice.uniform(0, 4))
         for process in site.engine.playbooks():
             try:
                 os.kill(process, signal.SIGKILL)
             except ProcessLookupError:
                 continue
-        site.let_locks_of_the_dead_run_out()
     site.check()
 
 

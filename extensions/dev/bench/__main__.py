@@ -8,6 +8,7 @@ from pathlib import Path
 from ...sandbox import gobuild
 from ...sandbox.sandbox import Sandbox
 from ...sandbox.screen import heading, run_command
+from .event_rows import busy_webhooks, coalesced, fifty_by_rulebook, status_lag, thousand_orders
 from .order_rows import contention, fifty_orders, one_order, usual_way
 from .s3_rows import s3_coordination
 from .sandbox_rows import control_planes, many_status_only
@@ -25,6 +26,7 @@ def main() -> int:
             load.up(status_only=True, attached=True)
             usual_time = usual_way(load)
             rows += [*one_order(load, usual_time), *fifty_orders(load, usual_time), *contention(load), *s3_coordination(load)]
+            rows += [*busy_webhooks(load), *fifty_by_rulebook(load), *thousand_orders(load), *status_lag(load), *coalesced(load)]
         finally:
             sandbox.down()
             load.down()

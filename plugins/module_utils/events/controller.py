@@ -315,6 +315,8 @@ class Controller:
             self._wake_up_for(key, order, now, clock)
             return
         action = action or "provision"
+        if self._flights.is_wanted(key, action, order.generation):
+            return
         if pause := self._pause(key, order, action, clock):
             self._queue.add_after(key, pause)
             return

@@ -80,8 +80,9 @@ class Flights:
     def withdraw(self, key: Key) -> None:
         self._wishes.pop(key, None)
 
-    def is_wanted(self, key: Key) -> bool:
-        return key in self._wishes
+    def is_wanted(self, key: Key, action: Action, generation: int) -> bool:
+        wish = self._wishes.get(key)
+        return wish is not None and (wish.action, wish.generation) == (action, generation)
 
     @property
     def can_start(self) -> bool:
