@@ -19,7 +19,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kub
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
 
 from .engines import Engine, running
-from .orders import GROUP, Object, Orders
+from .orders import GROUP, Orders
 
 ROUNDS = int(os.environ.get("OPENFLEET_CHAOS_ROUNDS", "3"))
 OUTAGE_SECONDS = 20
@@ -70,7 +70,8 @@ class Site:
 
     def phases(self) -> dict[str, str]:
         items = self.kube.list_all(f"{GROUP}/v1alpha1", "ClusterOrder", self.orders.namespace)
-        return {item["metadata"]["name"]: (item.get("status") or {}).get("phase", "") for item in items}
+        statuses = {item["metadata"]["name"]: item.get("status") or {} for item in items}
+        return {name: "Failed" if "failure" in status else status.get("phase", "") for name, status in statuses.items()}
 
     def is_at_work(self) -> bool:
         self.let_locks_of_the_dead_run_out()
@@ -85,8 +86,6 @@ class Site:
         clusters = Counter(item["metadata"]["name"] for item in self.kube.list_all(HYPERSHIFT, "HostedCluster"))
         assert set(clusters) == self.wanted
         assert {name: len(found) for name, found in self._made.items() if len(found) > 1} == {}, "a cluster was made twice"
-        failures: list[Object] = [item for item in self.kube.list_all(f"{GROUP}/v1alpha1", "ClusterOrder") if item["status"].get("failure")]
-        assert failures == []
 
     def end(self) -> None:
         self._over.set()
