@@ -1,4 +1,4 @@
-"""Beside another controller of orders, an imitation: both share an order, neither undoes what the other writes, and deletion ends."""
+"""Beside another controller of orders, or an imitation of it: neither undoes what the other writes, and deletion ends."""
 
 from __future__ import annotations
 

@@ -205,3 +205,21 @@ def test_orders_of_others_clusters_are_not_confused(orders: Orders, source: Sour
         orders.place()
         asked(source, "provision")
         assert orders.status()["phase"] == "Progressing"
+
+
+def test_a_run_that_comes_late_leaves_another_order_of_that_name_alone(orders: Orders) -> None:
+    """An event to delete an order that is gone must not delete the next one."""
+    orders.place()
+    before = orders.get()
+    event = {"action": "delete", "orders": [{"namespace": orders.namespace, "name": "demo", "uid": "of-the-one-before"}]}
+    run = orders.play("delete_cluster", None, ansible_eda={"event": event}).well()
+    assert "There is no ClusterOrder" in run.output and orders.get() == before
+
+
+def test_a_limit_that_would_skip_the_templates_is_refused(orders: Orders) -> None:
+    orders.place()
+    before = orders.get()
+    run = orders.play("create_cluster", "demo", "--limit", "localhost")
+    assert run.code != 0 and "leaves out the hosts that orders become" in run.output and orders.get() == before
+    orders.play("create_cluster", "demo", "--limit", "localhost,cluster_orders").well()
+    assert orders.status()["configVersion"]

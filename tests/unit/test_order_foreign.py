@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.crds import load_crd
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import UPSTREAM
+from ansible_collections.openfleet.clusters.plugins.module_utils import order_foreign
 from ansible_collections.openfleet.clusters.plugins.module_utils.order_foreign import RECORD, for_foreign_crd, restored
 from ansible_collections.openfleet.clusters.plugins.module_utils.order_status import Outcome, derive_status, next_action
 from ansible_collections.openfleet.clusters.plugins.module_utils.order_world import World
@@ -174,3 +175,32 @@ def test_the_record_goes_once_our_crd_is_installed() -> None:
     status = derive_status(ready, WELL, at(1))
     assert RECORD not in {item["type"] for item in status["conditions"]}
     assert status["configVersion"] == config_version(new)
+
+
+def test_beside_another_controller_its_fields_stay_and_ours_come_back() -> None:
+    theirs = {"type": "Accepted", "status": "True", "reason": "Osac", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    ours = theirs | {"status": "False", "reason": "InvalidOrder", "message": "no such class", "observedGeneration": 3}
+    stored = {"phase": "Progressing", "conditions": [theirs], "clusterReference": {"namespace": "n"}}
+    failure = {"reason": "InvalidOrder", "message": "no such class", "retryable": False, "attempts": 1}
+    status = {
+        "phase": "Failed",
+        "conditions": [ours],
+        "observedGeneration": 3,
+        "failure": failure,
+        "clusterReference": {"namespace": "other"},
+    }
+    written = order_foreign.beside_controller(status, stored)
+    assert {name: written[name] for name in ("phase", "clusterReference")} == {
+        "phase": "Progressing",
+        "clusterReference": {"namespace": "n"},
+    }
+    assert written["conditions"][0] == theirs
+    assert [item["type"] for item in written["conditions"]] == ["Accepted", "openfleet.clusters/Accepted", order_foreign.RECORD]
+    back = order_foreign.restored(written)
+    assert (back["phase"], back["conditions"], back["failure"]) == ("Failed", [ours], failure)
+    assert order_foreign.is_beside_controller(written) and not order_foreign.is_beside_controller(stored)
+
+    changed_by_them = written | {"phase": "Ready", "conditions": [theirs | {"reason": "Later"}, *written["conditions"][1:]]}
+    again = order_foreign.restored(changed_by_them)
+    assert again["conditions"] == [ours] and again["phase"] == "Failed"
+    assert order_foreign.beside_controller(again, changed_by_them) == changed_by_them, "nothing to write"
