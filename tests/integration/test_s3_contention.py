@@ -6,6 +6,7 @@ import itertools
 import random
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -82,7 +83,8 @@ class Contender(threading.Thread):
                     continue
                 self._lead(lease, documents, states, chance)
             except Fenced:
-                lease.release()
+                with suppress(S3Error):
+                    lease.release()
             except S3Error:
                 time.sleep(0.1)
 
