@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
-from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
+from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import ProcessStatus, Sandbox
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
 
@@ -67,6 +67,9 @@ class Site:
         for lease in self.kube.list_all("coordination.k8s.io/v1", "Lease", self.orders.namespace):
             if lease["spec"].get("holderIdentity") and not alive:
                 self.orders.patch_lease({"renewTime": PAST}, lease["metadata"]["name"].removeprefix("cluster-").removesuffix("-lock"))
+
+    def api_server(self) -> ProcessStatus:
+        return next(process for process in self.sandbox.status() if (process.owner, process.name) == ("hub", "kube-apiserver"))
 
     def phases(self) -> dict[str, str]:
         items = self.kube.list_all(f"{GROUP}/v1alpha1", "ClusterOrder", self.orders.namespace)
@@ -130,11 +133,12 @@ def test_the_api_server_away_at_any_moment(site: Site) -> None:
     for number in range(ROUNDS):
         site.change("server", number)
         time.sleep(dice.uniform(0, 4))
-        server = next(process.pid for process in site.sandbox.status() if (process.owner, process.name) == ("hub", "kube-apiserver"))
-        os.kill(server, signal.SIGKILL)
+        os.kill(site.api_server().pid, signal.SIGKILL)
+        until(lambda: not site.api_server().running, "the sandbox has noticed it", 30)
         time.sleep(OUTAGE_SECONDS if number == 0 else dice.uniform(0, 3))
         assert site.engine.post("create-hosted-cluster", {"metadata": {"namespace": site.orders.namespace, "name": "server-0b"}}) == 202
         site.sandbox.up()
+        until(lambda: site.orders.hub.kubectl("get", "--raw=/readyz", check=False).returncode == 0, "the server is back")
     assert site.engine.is_running
     site.check()
     assert site.engine.is_well()
