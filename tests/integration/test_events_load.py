@@ -133,7 +133,7 @@ def test_hostile_requests_and_objects_neither_stop_the_engine_nor_reach_a_shell_
     until(lambda: orders.status("good").get("phase") == "Ready", f"a good order still works; the log is {engine.log}", 180)
     assert engine.is_running
     failed = [item["metadata"]["name"] for item in items(kube, orders) if item.get("status", {}).get("phase") == "Failed"]
-    assert [name for name in failed if name.startswith("template-")] and [name for name in failed if name.startswith("class-")]
+    assert [name for name in failed if name.startswith("template-")] and [name for name in failed if name.startswith("hostile-")]
     assert not list(orders.folder.rglob("was-here"))
 
 
