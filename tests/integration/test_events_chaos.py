@@ -18,8 +18,10 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Pr
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
 
-from .engines import Engine, running
+from .engines import Engine, on_request, running
 from .orders import GROUP, Orders
+
+pytestmark = on_request
 
 ROUNDS = int(os.environ.get("OPENFLEET_CHAOS_ROUNDS", "3"))
 OUTAGE_SECONDS = 20
