@@ -239,7 +239,7 @@ def test_labels_that_others_put_on_the_lease_stay(kube: Kube, namespace: str, th
     kube.patch(the_lease(), {"metadata": {"labels": {"team": "a"}}})
     lease.release(kube, lease.renew(kube, held))
     lease.acquire(kube, namespace, ORDER, "second")
-    assert the_lease()["metadata"]["labels"] == {"team": "a"}
+    assert the_lease()["metadata"]["labels"] == {"team": "a", "openfleet.clusters/lock": "order"}
 
 
 def test_after_a_loss_nothing_works_and_everything_says_so(kube: Kube, namespace: str, the_lease: Callable[[], Object]) -> None:

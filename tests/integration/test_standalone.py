@@ -105,7 +105,7 @@ def test_nodes_tell_cloud_region_and_classes(backend: Standalone) -> None:
     backend.go_on("demo")
     seen = backend.provider().status(NONE)
     assert (seen.cloud_provider, seen.region, seen.multi_az) == ("aws", "eu-1", True)
-    assert seen.node_sets == (NodeSet("fc430", "fc430", 1, 1), NodeSet("m5.large", "m5.large", 1, 0))
+    assert seen.node_sets == (NodeSet("fc430", "fc430", 1, 1, given=True), NodeSet("m5.large", "m5.large", 1, 0, given=True))
     assert (seen.status, seen.api_url) == ("cluster_provisioned", backend.server)
     assert seen.status_details == f"1 of 2 nodes are ready: {backend.namespace}-2 is not (nobody tells)"
     assert seen.version.startswith("v1.")
