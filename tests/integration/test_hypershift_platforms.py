@@ -27,7 +27,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "None": {
         "publishing": {
             "APIServer": {"type": "NodePort", "nodePort": {"address": "192.0.2.1", "port": 30443}},
-            "Konnectivity": "NodePort",
+            "Konnectivity": "LoadBalancer",
         },
         "network_type": "Other",
         "pod_network_cidr": "10.0.0.0/16",
@@ -64,5 +64,5 @@ def test_platform_is_accepted_and_kept(platform: str, crds: str, request: pytest
     strategies = {item["service"]: item["servicePublishingStrategy"] for item in cluster["spec"]["services"]}
     if platform == "None":
         assert strategies["APIServer"] == SETTINGS["None"]["publishing"]["APIServer"]
-        assert strategies["Konnectivity"]["type"] == "NodePort"
+        assert strategies["Konnectivity"]["type"] == "LoadBalancer"
     assert strategies["OAuthServer"]["type"] == "Route"
