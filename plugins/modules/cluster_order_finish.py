@@ -86,6 +86,7 @@ EXAMPLES = r"""
       vars:
         cluster_order: "{{ prepared.orders[0].cluster_order }}"
         cluster_working_namespace: "{{ prepared.orders[0].cluster_working_namespace }}"
+        cluster_provider: "{{ prepared.orders[0].cluster_provider }}"
         cluster_lock: "{{ prepared.orders[0].cluster_lock }}"
         template_parameters: "{{ prepared.orders[0].template_parameters }}"
         node_requests: "{{ prepared.orders[0].node_requests }}"

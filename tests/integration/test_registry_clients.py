@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.extensions.sandbox.certificates import Authority
 from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port
-from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
+from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import ProcessStatus, Sandbox
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError, Unauthorized
 from ansible_collections.openfleet.clusters.plugins.module_utils.registry import ClusterHealth, RegisteredCluster
@@ -219,9 +219,13 @@ def test_killed_cluster_is_unreachable_others_are_well_and_it_comes_back(
         return [health.reason for health in clients.look(clusters).values()]
 
     assert reasons() == ["Healthy", "Healthy"]
-    server = next(process for process in sandbox.status() if (process.owner, process.name) == ("east", "kube-apiserver"))
-    os.kill(server.pid, signal.SIGKILL)
+
+    def server() -> ProcessStatus:
+        return next(process for process in sandbox.status() if (process.owner, process.name) == ("east", "kube-apiserver"))
+
+    os.kill(server().pid, signal.SIGKILL)
     assert reasons() == ["Healthy", "Unreachable"]
+    until(lambda: not server().running, "the sandbox has noticed it")
     # The supervisor notices that something died, and starts it where it was.
     sandbox.up(clusters=["east"])
     assert reasons() == ["Healthy", "Healthy"]
