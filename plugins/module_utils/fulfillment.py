@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from .fenced import Change, FencedWriter
 from .kube import CONNECTIONS, Kube, Object, retry_conflicts
-from .kube_errors import Conflict, Invalid, KubeError, NamespaceTerminating
+from .kube_errors import Conflict, Invalid, KubeError, NamespaceTerminating, NotFound
 from .lease import DURATION, Lock, LockHeld, LockLost, LockState, acquire, last_lock, predict, read, release, verify
 from .order_foreign import beside_controller, for_foreign_crd, is_beside_controller, is_reduced
 from .order_status import Action, Job, LostRun, Outcome, derive_status
@@ -34,7 +34,7 @@ from .orders import (
     working_namespace,
 )
 from .providers.base import Provider
-from .providers.factory import ProviderFactory
+from .providers.factory import ProviderFactory, UnknownProvider
 from .snapshot import place_of
 from .templates import DELETE, INSTALL, POST_INSTALL, BrokenTemplate, Checked, Template, TemplateError, check, resolve
 
@@ -76,7 +76,6 @@ class TakenUp:
 
     order: ClusterOrder
     lock: Lock
-    template: str
     provider: str
     checked: Checked
     has_post_install: bool
@@ -151,11 +150,15 @@ class Fulfillment:
 
     def look(self, order: ClusterOrder) -> World:
         """What is there for the order now. Without its namespace nothing is, since that goes last."""
-        provider = self._provider(order)
-        if provider is not None and provider.WATCHES:
-            cluster = provider.status(kept_spec(order))
-            if not cluster.is_gone:
-                return World(cluster, namespace_exists=True)
+        try:
+            provider = self._provider(order)
+            if provider is not None and provider.WATCHES:
+                cluster = provider.status(kept_spec(order))
+                if not cluster.is_gone:
+                    return World(cluster, namespace_exists=True)
+        except (UnknownProvider, NotFound) as error:
+            # It is no longer installed, here or on the hub. That is written on the order too.
+            return World(unknown_spec(order, error), namespace_exists=True)
         if self._kube.find("v1", "Namespace", working_namespace(order.namespace, order.name)) is None:
             return World()
         if provider is None or provider.WATCHES:
@@ -259,7 +262,7 @@ class Fulfillment:
                 raise BrokenHook(f"The hook {hook} cannot be used: {problem}.")
         provider = provider_type(order) or self._provider_of_template(order.template_id)
         if step == "delete":
-            return TakenUp(self._mark_deleted(order), lock, order.template_id, provider, checked, has_post_install)
+            return TakenUp(self._mark_deleted(order), lock, provider, checked, has_post_install)
         ProviderFactory.get(provider)
         if not order.is_carried_out:
             # Before the first change, so that a run that ends half-way is not taken for one that went through.
@@ -278,7 +281,7 @@ class Fulfillment:
         order = self._hold(order)
         changes = self._surround(order, lock)
         kubeconfig = self._kubeconfig(order) if step == "post_install" else None
-        return TakenUp(order, lock, order.template_id, provider, checked, has_post_install, changes, kubeconfig)
+        return TakenUp(order, lock, provider, checked, has_post_install, changes, kubeconfig)
 
     def _check(self, order: ClusterOrder, step: Action) -> tuple[Checked, bool]:
         """What the order comes to with its template, and whether that has a step after the installation."""

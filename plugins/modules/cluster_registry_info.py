@@ -67,92 +67,10 @@ EXAMPLES = r"""
 
 RETURN = r"""
 registries:
-  description: The registries, sorted by namespace and name.
+  description: The registries by namespace and name, each with the fields of RV(openfleet.clusters.cluster_registry#module:registry).
   returned: success
   type: list
   elements: dict
-  contains:
-    name:
-      description: Name of the registry.
-      type: str
-      returned: always
-      sample: peers
-    namespace:
-      description: Namespace of the registry.
-      type: str
-      returned: always
-      sample: dr
-    kind:
-      description: Its form.
-      type: str
-      returned: always
-      sample: ClusterRegistry
-    clusters:
-      description: Its clusters, and how each was found last.
-      type: list
-      elements: dict
-      returned: always
-      contains:
-        name:
-          description: Name of the cluster.
-          type: str
-          returned: always
-          sample: east
-        region:
-          description: Where it is. Empty if that is not known.
-          type: str
-          returned: always
-          sample: eu-east
-        endpoint:
-          description: Address of its API server. Empty if it is the one in its kubeconfig.
-          type: str
-          returned: always
-          sample: https://api.east.example.com:6443
-        kubeconfig_secret:
-          description: Name of the C(Secret) with its kubeconfig.
-          type: str
-          returned: always
-          sample: east-kubeconfig
-        healthy:
-          description: Whether it answered and accepted its credentials.
-          type: bool
-          returned: always, V(null) if it was never looked at
-          sample: true
-        reachable:
-          description: Whether anything answered at its address.
-          type: bool
-          returned: always, V(null) if it could not be asked
-          sample: true
-        authenticated:
-          description: Whether it accepted its credentials.
-          type: bool
-          returned: always, V(null) if it did not come to that
-          sample: true
-        version:
-          description: Version of its API server.
-          type: str
-          returned: always
-          sample: v1.36.3
-        last_seen:
-          description: When it answered last, up to a minute behind.
-          type: str
-          returned: always, V(null) if it never did
-          sample: "2025-01-01T12:00:00Z"
-        credentials_expire:
-          description: When its client certificate or token expires.
-          type: str
-          returned: always, V(null) if neither says so
-          sample: "2026-01-01T12:00:00Z"
-        reason:
-          description: The finding in one word, see the documentation of the C(ClusterRegistry).
-          type: str
-          returned: always, empty if it was never looked at
-          sample: Healthy
-        message:
-          description: What was found and what to do about it. Empty if all is well.
-          type: str
-          returned: always
-          sample: ""
 """
 
 from typing import Any

@@ -996,7 +996,7 @@ def test_hypershift_judges_and_stores_the_same(
     assert (ours.stored or {}).get(part) == (upstream.stored or {}).get(part)
 
 
-@pytest.mark.skipif(not UPSTREAM.is_dir(), reason=f"HyperShift's own CRDs are not at {UPSTREAM}")
+@pytest.mark.skipif(not UPSTREAM.is_dir(), reason=f"HyperShift's own CRDs are not at {UPSTREAM}; OPENFLEET_UPSTREAM_CRDS names the folder")
 @pytest.mark.parametrize("file", ["hostedclusters.yaml", "nodepools.yaml"])
 class TestDeclarations:
     """What can be compared without a server, for every field and not only for those of the samples."""

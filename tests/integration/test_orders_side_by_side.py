@@ -88,6 +88,15 @@ def test_order_whose_provider_left_the_hub_troubles_no_other(orders: Orders) -> 
     assert "Cluster" in orders.condition("ControlPlaneAvailable", "machines")["message"]
 
 
+def test_provider_that_is_no_longer_installed_fails_its_order_with_what_to_do(orders: Orders) -> None:
+    orders.place("blades", nodes={"fc430": 1})
+    orders.patch({"status": {"provider": {"type": "acme.absent.rack"}}}, "blades", "--subresource=status")
+    assert orders.play("create_cluster", "blades").code != 0
+    failure = orders.status("blades")["failure"]
+    assert failure["reason"] == "UnknownProvider"
+    assert "install its collection" in failure["message"]
+
+
 def test_provider_that_is_down_fails_its_own_order_and_is_tried_again(mixed: Orders, service: OcmStandIn) -> None:
     mixed.place("bare", nodes={"fc430": 1})
     mixed.place("dedicated", nodes={"m5.xlarge": 2}, template="osd_small", raw_parameters="{}")

@@ -21,6 +21,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils import fulfillm
 from ansible_collections.openfleet.clusters.plugins.module_utils.order_status import derive_status
 from ansible_collections.openfleet.clusters.plugins.module_utils.order_world import World
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import ClusterOrder
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers import base
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.factory import BUILT_IN, ProviderFactory
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -311,9 +312,9 @@ def test_guide_lists_the_variables_that_the_playbooks_take_and_no_others() -> No
 def test_guide_knows_every_reason_it_lists() -> None:
     listed = rows(read(ROOT / "docs" / "operators_guide.md"), "Failures, and what to do")
     reasons = {name for name in listed if name.isidentifier()}
-    known = {name for module in (fulfillment, kube_errors, templates) for name in vars(module)}
+    known = {name for module in (base, fulfillment, kube_errors, templates) for name in vars(module)}
     assert reasons
-    assert reasons - known == {"TaskFailed", "RunLost"}
+    assert reasons - known == {"TaskFailed", "RunLost", "ClusterFailed"}
 
 
 def test_guide_gives_the_hub_account_every_kind_that_is_written() -> None:

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import secrets
-import signal
 import socket
 import statistics
 import subprocess
@@ -27,7 +26,7 @@ from ...sandbox.access import until
 from ...sandbox.sandbox import Sandbox
 from .floor import BareClient, Object
 from .order_rows import ORDERS, create_orders
-from .timing import Row, timed
+from .timing import Row, paused, timed
 
 FIFTY, THOUSAND, CHANGING = 50, 1000, 200
 WEBHOOK_SECONDS, SENDERS = 10.0, 8
@@ -154,7 +153,7 @@ def thousand_orders(load: Sandbox) -> list[Row]:
     kube = Kube.connect({"kubeconfig": str(load.kubeconfig())})
     with timed(f"{THOUSAND} orders with clusters made"):
         _all(kube, lambda number: _by_hand(kube, f"many-{number}"))
-    with source(load) as served, _standin_paused(load):
+    with source(load) as served, paused(load, "hypershift-standin"):
         with timed(f"A status pass over {THOUSAND} orders") as taken:
             until(lambda: served.metric("status_writes_total") >= THOUSAND, "all are written", WAIT_SECONDS)
         memory = served.memory()
@@ -184,7 +183,7 @@ def status_lag(load: Sandbox) -> Iterator[Row]:
             if reason in json.dumps(event.object.get("status", {})):
                 shown.setdefault(event.object["metadata"]["name"], time.monotonic())
 
-    with source(load) as served, _standin_paused(load):
+    with source(load) as served, paused(load, "hypershift-standin"):
         until(lambda: served.metric("queue") == 0, "all are looked at", WAIT_SECONDS)
         threading.Thread(target=watch, daemon=True).start()
         sent = {}
@@ -202,7 +201,7 @@ def status_lag(load: Sandbox) -> Iterator[Row]:
 def coalesced(load: Sandbox) -> Iterator[Row]:
     """A burst of changes of one HostedCluster."""
     kube = Kube.connect({"kubeconfig": str(load.kubeconfig())})
-    with source(load) as served, _standin_paused(load):
+    with source(load) as served, paused(load, "hypershift-standin"):
         until(lambda: served.metric("queue") == 0, "all are looked at", WAIT_SECONDS)
         before = served.metric("status_writes_total")
         for number in range(BURST):
@@ -286,17 +285,6 @@ def _all(kube: Kube, work: Callable[[int], None]) -> None:
 
 def _count(kube: Kube, reason: str) -> int:
     return sum(reason in json.dumps(item.get("status", {})) for item in kube.list_all(API, "ClusterOrder", "orders"))
-
-
-@contextlib.contextmanager
-def _standin_paused(load: Sandbox) -> Iterator[None]:
-    """Without whoever would write over what is changed by hand."""
-    (process,) = [process.pid for process in load.status() if process.owner == "hypershift-standin"]
-    os.kill(process, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(process, signal.SIGCONT)
 
 
 def _percentile(values: list[float], percent: int) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -20,7 +19,7 @@ from ...sandbox.access import Access, until
 from ...sandbox.sandbox import Sandbox
 from ...sandbox.screen import UserError
 from .floor import BareClient, Object
-from .timing import Row, ratio, seconds, timed
+from .timing import Row, paused, ratio, seconds, timed
 
 HERE = Path(__file__).parent
 ORDERS = "/apis/cloudkit.openshift.io/v1alpha1/namespaces/orders/clusterorders"
@@ -92,16 +91,10 @@ def fifty_orders(load: Sandbox, usual_time: list[float]) -> Iterator[Row]:
 def counted(load: Sandbox, client: BareClient) -> Iterator[list[int]]:
     """The requests of whoever is at work meanwhile, in the list afterwards; all others who ask the API server are paused."""
     sent: list[int] = []
-    others = [process.pid for process in load.status() if process.name in ("hypershift-standin", "kube-controller-manager")]
-    for pid in others:
-        os.kill(pid, signal.SIGSTOP)
-    try:
+    with paused(load, "hypershift-standin", "kube-controller-manager"):
         before = client.requests()
         yield sent
         sent.append(client.requests() - before)
-    finally:
-        for pid in others:
-            os.kill(pid, signal.SIGCONT)
 
 
 def contention(load: Sandbox) -> Iterator[Row]:
