@@ -84,17 +84,27 @@ CLUSTER_API = Program(
 
 
 def build(s3: bool = False, capi: bool = False) -> None:
-    """Compile what isn't there yet: Kubernetes and what is asked for. An activated environment then has a fitting kubectl."""
+    """Compile what isn't there yet: Kubernetes and what is asked for. An activated environment then has the compiled kubectl."""
     kubectl = programs(KUBERNETES)["kubectl"]
-    link = Path(sys.prefix) / "bin" / "kubectl"
-    ours = link.is_symlink() and link.readlink().is_relative_to(cache_folder())
-    if sys.prefix != sys.base_prefix and (ours or not link.exists()) and not (ours and link.readlink() == kubectl):
-        link.unlink(missing_ok=True)
-        link.symlink_to(kubectl)
+    if sys.prefix != sys.base_prefix and _is_ours(kubectl):
+        _offer(kubectl, Path(sys.prefix) / "bin" / "kubectl")
     if s3:
         programs(S3)
     if capi:
         programs(CLUSTER_API)
+
+
+def _is_ours(path: Path) -> bool:
+    return path.is_relative_to(cache_folder())
+
+
+def _offer(kubectl: Path, link: Path) -> None:
+    """Lead the link to it, unless something stands there that is not ours."""
+    if link.is_symlink() and _is_ours(link.readlink()) and link.readlink() != kubectl:
+        link.unlink(missing_ok=True)
+    # Another process may be faster.
+    with contextlib.suppress(FileExistsError):
+        link.symlink_to(kubectl)
 
 
 def programs(program: Program) -> dict[str, Path]:

@@ -253,6 +253,7 @@ def test_a_process_that_cannot_start_is_named_and_nothing_is_left(
     assert "Traceback" not in result.stderr
     assert not working_in(commands.state)
     assert not commands.state.exists()
+    assert "broken" not in (Path(sys.prefix) / "bin" / "kubectl").read_text(errors="replace")[:100], "it is not offered to others"
 
 
 def test_further_clusters_come_and_go_beside_the_hub(commands: Commands) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
 import re
 import signal
@@ -139,10 +140,12 @@ def test_a_port_taken_meanwhile_is_replaced_by_another(capi_hub: Access, sandbox
     kill(sandbox, "capi-in-memory")
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        other.bind(("127.0.0.1", before))
-        other.listen()
+        # A sandbox of another test may be faster, which is as good.
+        with contextlib.suppress(OSError):
+            other.bind(("127.0.0.1", before))
+            other.listen()
         sandbox.up()
-        assert first_port(managers(sandbox)["capi-in-memory"]) > before
+        assert first_port(managers(sandbox)["capi-in-memory"]) != before
     copies = capi_hub.get("devclustertemplate", CLASS_NAME, "-n", CLASS_NAMESPACE)
     copies["metadata"] = {"name": "again", "namespace": CLASS_NAMESPACE}
     capi_hub.apply(copies)
