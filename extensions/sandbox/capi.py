@@ -47,6 +47,7 @@ class ClusterApi:
         if not (self.folder / "tls.key").exists():
             self._write_certificate()
         missing = [manager for manager in self._managers if not manager.running]
+        await asyncio.gather(*(manager.stop() for manager in missing))
         try:
             # All CRDs come first: each manager watches those of others too.
             await self._install(missing)

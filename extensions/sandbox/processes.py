@@ -70,7 +70,8 @@ class Process:
 
     @property
     def running(self) -> bool:
-        return self._process is not None and self._process.returncode is None
+        """One that is just dying is not, though its end is not reported yet."""
+        return self._process is not None and self._process.returncode is None and works_in(self._process.pid, self._folder)
 
     def check(self) -> None:
         """Raise ProcessDied if the process has ended."""
@@ -124,6 +125,13 @@ def tail(log: Path, lines: int = LOG_LINES) -> str:
     with contextlib.suppress(OSError):
         return "\n".join(f"    {line[:300]}" for line in log.read_text(errors="replace").splitlines()[-lines:])
     return "    (no log)"
+
+
+def works_in(pid: int, folder: Path) -> bool:
+    """Whether the process runs in the folder; its number may have gone to another process meanwhile."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cwd").readlink().is_relative_to(folder.resolve())
+    return False
 
 
 def free_port() -> int:

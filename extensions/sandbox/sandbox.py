@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from . import gobuild
-from .processes import read_json, tail
+from .processes import read_json, tail, works_in
 from .screen import UserError
 from .supervisor import HUB, PACKAGE, Wanted
 
@@ -132,7 +132,7 @@ class Sandbox:
             for file in sorted(self.state.glob(pattern)):
                 owner = read_json(file)
                 for process in owner.get("processes", []):
-                    running = _works_in(process["pid"], self.state)
+                    running = works_in(process["pid"], self.state)
                     found.append(
                         ProcessStatus(owner["name"], process["name"], process["pid"], running, Path(process["log"]), owner.get("url", ""))
                     )
@@ -233,7 +233,7 @@ class Sandbox:
                 _signal(owner, signal.SIGKILL)
                 _within(DOWN_SECONDS, lambda: not self._alive(owner))
         # After a killed supervisor the kernel ends the rest; this only waits until it has.
-        if not _within(DOWN_SECONDS, lambda: not any(_works_in(pid, self.state) for pid in pids)):
+        if not _within(DOWN_SECONDS, lambda: not any(works_in(pid, self.state) for pid in pids)):
             raise UserError(f"Processes of the sandbox {self.state} do not end: {pids}; look at them with ps.")
         self._supervisor = None
         self._clear()
@@ -262,10 +262,3 @@ def _within(seconds: float, condition: Callable[[], bool]) -> bool:
 def _signal(pid: int, what: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, what)
-
-
-def _works_in(pid: int, state: Path) -> bool:
-    """Whether the process runs in the state folder; its number may have gone to another process meanwhile."""
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/cwd").readlink().is_relative_to(state.resolve())
-    return False

@@ -315,7 +315,12 @@ def _from_pod(env: Mapping[str, str]) -> Target:
             "No cluster is named: set the option kubeconfig, or K8S_AUTH_KUBECONFIG, or host and api_key; and this is no pod either."
         )
     address = f"[{host}]" if ":" in host else host
-    return Target(server=f"https://{address}:{port}", ca_file=str(SERVICE_ACCOUNT / "ca.crt"), token_file=str(SERVICE_ACCOUNT / "token"))
+    return Target(
+        server=f"https://{address}:{port}",
+        namespace=_file(str(SERVICE_ACCOUNT / "namespace"), "the pod").decode().strip(),
+        ca_file=str(SERVICE_ACCOUNT / "ca.crt"),
+        token_file=str(SERVICE_ACCOUNT / "token"),
+    )
 
 
 def _exec_credential(plugin: Mapping[str, Any], server: str) -> tuple[Mapping[str, Any], datetime.datetime | None]:

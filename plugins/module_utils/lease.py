@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The cluster lock: a Lease per order that one run holds, renews and gives back; it never keeps anyone's work waiting for ever.
 
+The event source that leads holds one of the same making, of the kind `leader`.
+
 What it assumes of clocks: only the API server's counts, as its `Date` header tells it. That is up to a second behind, so a renewal is
 written down as one second later, and rounding never frees a lease early. Between two answers a monotonic clock counts on from the last.
 Where no Date is to be had, a lease counts as expired once it was seen unchanged for its whole duration on a monotonic clock.
@@ -27,8 +29,7 @@ DURATION = 60
 POLL_SECONDS = 1.0
 SECOND = datetime.timedelta(seconds=1)
 LEASE_NAME = re.compile("cluster-(.+)-lock")
-# What finds the locks among all the Leases of a hub, most of which belong to its nodes and controllers.
-LABELS = {"openfleet.clusters/lock": "order"}
+ORDER, LEADER = "order", "leader"  # the kinds of locks
 # Of a lock without a Lease, see `last_lock`: higher than any that a Lease gives, whose count ends before it.
 LAST_TOKEN = 2**31
 
@@ -59,6 +60,7 @@ class LockState:
     acquired: str = ""
     renewed: datetime.datetime | None = None
     version: str = ""
+    kind: str = ORDER
 
     def expires(self) -> datetime.datetime | None:
         return self.renewed + datetime.timedelta(seconds=self.duration) if self.renewed else None
@@ -84,6 +86,7 @@ class Lock:
     duration: int
     acquired: str
     version: str
+    kind: str = ORDER
 
     @property
     def has_lease(self) -> bool:
@@ -94,14 +97,19 @@ class Lock:
         return dict(vars(self))
 
 
-def lease_name(order: str) -> str:
-    return f"cluster-{order}-lock"
+def lease_name(order: str, kind: str = ORDER) -> str:
+    return f"cluster-{order}-lock" if kind == ORDER else f"{order}-{kind}"
 
 
-def read(kube: Kube, namespace: str, order: str) -> LockState:
+def labels(kind: str = ORDER) -> dict[str, str]:
+    """What finds the locks among all the Leases of a hub, most of which belong to its nodes and controllers."""
+    return {"openfleet.clusters/lock": kind}
+
+
+def read(kube: Kube, namespace: str, order: str, kind: str = ORDER) -> LockState:
     """The state of an order's lock; one that was never taken is free and has token 0."""
-    lease = kube.find(API_VERSION, "Lease", lease_name(order), namespace)
-    return _state(namespace, order, lease) if lease else LockState(namespace, order)
+    lease = kube.find(API_VERSION, "Lease", lease_name(order, kind), namespace)
+    return _state(namespace, order, lease, kind) if lease else LockState(namespace, order, kind=kind)
 
 
 def read_all(kube: Kube, namespace: str | None = None) -> list[LockState]:
@@ -124,6 +132,7 @@ def acquire(
     duration: int = DURATION,
     wait_timeout: float = 0,
     seen: LockState | None = None,
+    kind: str = ORDER,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Lock:
@@ -134,7 +143,7 @@ def acquire(
     deadline = clock() + wait_timeout
     seen_version, seen_since = "", clock()
     while True:
-        state, seen = seen or read(kube, namespace, order), None
+        state, seen = seen or read(kube, namespace, order, kind), None
         if state.version != seen_version:
             seen_version, seen_since = state.version, clock()
         now = kube.server_time()
@@ -236,7 +245,7 @@ def release(kube: Kube, lock: Lock) -> bool:
 
 def verify(kube: Kube, lock: Lock) -> LockState:
     """Raise LockLost unless the lock is still ours. Ask right before a write."""
-    state = read(kube, lock.namespace, lock.order)
+    state = read(kube, lock.namespace, lock.order, lock.kind)
     if (state.holder, state.token) != ((lock.holder, lock.token) if lock.has_lease else ("", 0)):
         raise LockLost(
             f"The lock of {lock.namespace}/{lock.order} is no longer ours: it has token {state.token}, holder {state.holder or 'nobody'}. "
@@ -247,7 +256,7 @@ def verify(kube: Kube, lock: Lock) -> LockState:
 
 def _take(kube: Kube, state: LockState, holder: str, duration: int, now: datetime.datetime | None) -> Lock:
     acquired = _micro_time(now or datetime.datetime.now(datetime.UTC))
-    lock = Lock(state.namespace, state.order, holder, state.token + 1, duration, acquired, state.version)
+    lock = Lock(state.namespace, state.order, holder, state.token + 1, duration, acquired, state.version, state.kind)
     return _write(kube, lock, now)
 
 
@@ -263,10 +272,10 @@ def _write_as_holder(kube: Kube, lock: Lock, holder: str) -> Lock:
 
 
 def _held(state: LockState) -> Lock:
-    return Lock(state.namespace, state.order, state.holder, state.token, state.duration, state.acquired, state.version)
+    return Lock(state.namespace, state.order, state.holder, state.token, state.duration, state.acquired, state.version, state.kind)
 
 
-def _state(namespace: str, order: str, lease: Object) -> LockState:
+def _state(namespace: str, order: str, lease: Object, kind: str = ORDER) -> LockState:
     spec = lease.get("spec") or {}
     renewed = spec.get("renewTime")
     return LockState(
@@ -278,6 +287,7 @@ def _state(namespace: str, order: str, lease: Object) -> LockState:
         acquired=spec.get("acquireTime") or "",
         renewed=datetime.datetime.fromisoformat(renewed) if renewed else None,
         version=lease["metadata"]["resourceVersion"],
+        kind=kind,
     )
 
 
@@ -286,12 +296,12 @@ def _write(kube: Kube, lock: Lock, now: datetime.datetime | None) -> Lock:
     renewed = _micro_time((now or datetime.datetime.now(datetime.UTC)) + SECOND)
     held = {"holderIdentity": lock.holder, "acquireTime": lock.acquired, "renewTime": renewed}
     spec = {"leaseDurationSeconds": lock.duration, "leaseTransitions": lock.token} | (held if lock.holder else dict.fromkeys(held))
-    metadata = {"name": lease_name(lock.order), "namespace": lock.namespace, "labels": LABELS}
+    metadata = {"name": lease_name(lock.order, lock.kind), "namespace": lock.namespace, "labels": labels(lock.kind)}
     lease: Object = {"apiVersion": API_VERSION, "kind": "Lease", "metadata": metadata}
     if lock.version:
         # Not replaced as a whole: that would make a deleted Lease anew, and take away labels that others have put on it.
         seen = lease | {"metadata": metadata | {"resourceVersion": lock.version}}
-        written = kube.patch(seen, {"spec": spec, "metadata": {"labels": LABELS}})
+        written = kube.patch(seen, {"spec": spec, "metadata": {"labels": labels(lock.kind)}})
     else:
         written = kube.create(lease | {"spec": spec})
     return replace(lock, version=written["metadata"]["resourceVersion"])

@@ -16,6 +16,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import Acc
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 from ansible_collections.openfleet.clusters.plugins.module_utils.events.controller import Controller
+from ansible_collections.openfleet.clusters.plugins.module_utils.events.metrics import Metrics, State
 from ansible_collections.openfleet.clusters.plugins.module_utils.events.settings import Settings
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.lease import acquire, release
@@ -45,7 +46,8 @@ class Source:
             self.events.append(event)
 
     async def _serve(self) -> None:
-        self.controller = Controller(self._settings, Kube.connect(self._options), Kube.connect(self._options), self._put)
+        metrics = self.metrics = Metrics(State)
+        self.controller = Controller(self._settings, Kube.connect(self._options), Kube.connect(self._options), self._put, metrics)
         await self.controller.run()
 
     @contextlib.contextmanager
@@ -73,7 +75,7 @@ class Source:
         self._loop.call_soon_threadsafe(self.controller.note, OrderName(namespace, name))
 
     def writes(self) -> int:
-        return int(self.controller.metrics.registry.get_sample_value("openfleet_orders_status_writes_total") or 0)
+        return int(self.metrics.registry.get_sample_value("openfleet_orders_status_writes_total") or 0)
 
     def actions(self, name: str) -> list[str]:
         return [event["action"] for event in self.events if name in [order["name"] for order in event["orders"]]]

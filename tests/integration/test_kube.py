@@ -427,12 +427,15 @@ def test_a_pods_service_account_is_used(
 ) -> None:
     cluster = kubeconfig["clusters"][0]["cluster"]
     (tmp_path / "token").write_text(token)
+    (tmp_path / "namespace").write_text(namespace)
     (tmp_path / "ca.crt").write_bytes(base64.b64decode(cluster["certificate-authority-data"]))
     monkeypatch.setattr(kube_config, "SERVICE_ACCOUNT", tmp_path)
     environment = {"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": "127.0.0.1"}
     environment["KUBERNETES_SERVICE_PORT"] = cluster["server"].rpartition(":")[2]
+    found = kube_config.target({}, environment)
+    assert found.namespace == namespace
     with pytest.raises(Forbidden, match="nobody"):
-        Kube(kube_config.target({}, environment)).list_all("v1", "ConfigMap", namespace)
+        Kube(found).list_all("v1", "ConfigMap", namespace)
 
 
 # The way there

@@ -38,7 +38,7 @@ class Server:
     def __init__(self, settings: Webhook) -> None:
         self.noted: list[OrderName] = []
         self.problems: list[str] = []
-        self.metrics = Metrics(lambda: State({"Ready": 3}, {("wanted", "delete"): 1}, 2, 4, {"Lease": 5}))
+        self.metrics = Metrics(lambda: State(True, {"Ready": 3}, {("wanted", "delete"): 1}, 2, 4, {"Lease": 5}))
         self._intake = Intake(settings, self.metrics, self.noted.append, lambda: self.problems)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, daemon=True)

@@ -71,6 +71,7 @@ def pod(tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyP
     folder = tmp_path / "serviceaccount"
     folder.mkdir()
     (folder / "token").write_text("of-the-pod\n")
+    (folder / "namespace").write_text("its-own")
     (folder / "ca.crt").write_bytes(Authority("pod").pem)
     monkeypatch.setattr(kube_config, "SERVICE_ACCOUNT", folder)
     environment |= {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "6443"}

@@ -76,7 +76,7 @@ class Done:
 class Controller:
     """One for a hub. `emit` gives an event to the rules engine, and may take its time."""
 
-    def __init__(self, settings: Settings, watching: Kube, kube: Kube, emit: Callable[[Object], Awaitable[None]]) -> None:
+    def __init__(self, settings: Settings, watching: Kube, kube: Kube, emit: Callable[[Object], Awaitable[None]], metrics: Metrics) -> None:
         """Watches have a connection of their own: they would use up the other's."""
         self._settings = settings
         self._watching = watching
@@ -88,11 +88,11 @@ class Controller:
         self._may_start = asyncio.Event()
         self._news: asyncio.Queue[Object] = asyncio.Queue()
         self._pool = ThreadPoolExecutor(LOOKERS, thread_name_prefix="look")
-        self.metrics = Metrics(self._state)
+        self._metrics = metrics
 
         names = settings.names
         self._orders = Mirror(watching, names.api_version, "ClusterOrder", self._order_changed)
-        self._locks = Mirror(watching, lease.API_VERSION, "Lease", self._lock_changed, _selector(lease.LABELS))
+        self._locks = Mirror(watching, lease.API_VERSION, "Lease", self._lock_changed, _selector(lease.labels()))
         self._namespaces = Mirror(watching, "v1", "Namespace", self._namespace_changed, names.order_label)
         self._clusters: dict[tuple[str, str], Mirror] = {}  # by apiVersion and kind, each begun when an order needs it
         self._tasks: asyncio.TaskGroup | None = None
@@ -132,13 +132,14 @@ class Controller:
         waiting = [f"{mirror.kind} is not listed yet" for mirror in self._mirrors() if not mirror.listed.is_set()]
         return waiting or [f"the watch of {kind} is broken" for kind in broken(self._mirrors(), BROKEN_SECONDS)]
 
-    def _mirrors(self) -> list[Mirror]:
-        return [self._orders, self._locks, self._namespaces, *self._clusters.values()]
-
-    def _state(self) -> State:
+    def state(self) -> State:
+        """For whoever reads the metrics."""
         phases = Counter(str((item.get("status") or {}).get("phase") or "Unknown") for item in self._orders.all())
         restarts = {mirror.kind: mirror.restarts for mirror in self._mirrors()}
-        return State(phases, self._flights.counts(), self._flights.runs, len(self._queue), restarts)
+        return State(True, phases, self._flights.counts(), self._flights.runs, len(self._queue), restarts)
+
+    def _mirrors(self) -> list[Mirror]:
+        return [self._orders, self._locks, self._namespaces, *self._clusters.values()]
 
     async def _start_runs(self) -> None:
         while True:
@@ -146,7 +147,7 @@ class Controller:
             await asyncio.sleep(LINGER_SECONDS)
             while run := self._flights.start():
                 await self._emit(run.event(self._settings.workflows))
-                self.metrics.emitted(run.action)
+                self._metrics.emitted(run.action)
                 run.began = time.monotonic()
                 log.info("%s of %s", run.action, ", ".join(map(str, run.wishes)))
                 for key in run.wishes:
@@ -157,7 +158,7 @@ class Controller:
         while True:
             event = await self._news.get()
             await self._emit(event)
-            self.metrics.emitted(event["action"])
+            self._metrics.emitted(event["action"])
 
     async def _in_pool(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
@@ -234,7 +235,7 @@ class Controller:
             return
         if order.resource_version != before:
             self._orders.remember(order.raw)
-            self.metrics.wrote_status()
+            self._metrics.wrote_status()
         self._tell_of_phase(key, order)
         await self._decide(key, order, world)
 
@@ -367,7 +368,7 @@ class Controller:
         run = self._flights.land(key)
         if run:
             if run.began is not None:
-                self.metrics.finished(run.action, time.monotonic() - run.began)
+                self._metrics.finished(run.action, time.monotonic() - run.began)
             self._may_start.set()
         return run
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .libraries import prometheus_client
@@ -17,13 +17,14 @@ SECONDS = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800)
 
 @dataclass(frozen=True)
 class State:
-    """How things stand at this moment."""
+    """How things stand at this moment; as it is here with a source that stands by."""
 
-    phases: Mapping[str, int]
-    actions: Mapping[tuple[str, str], int]
-    runs: int
-    queue: int
-    watch_restarts: Mapping[str, int]
+    leads: bool = False
+    phases: Mapping[str, int] = field(default_factory=dict)
+    actions: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    runs: int = 0
+    queue: int = 0
+    watch_restarts: Mapping[str, int] = field(default_factory=dict)
 
 
 class Metrics:
@@ -59,6 +60,7 @@ class Metrics:
     def collect(self) -> Iterator[prometheus_client.Metric]:
         """The registry asks for this at each reading."""
         state = self._state()
+        yield self._gauge("leads", "1 for the source that leads, 0 for one that stands by", {(): int(state.leads)})
         yield self._gauge("phase", "Orders by phase", {(phase,): count for phase, count in state.phases.items()}, "phase")
         yield self._gauge("actions", "Orders that wait for an action, or are under way with one", state.actions, "state", "action")
         yield self._gauge("runs_in_flight", "Events whose runs are not over", {(): state.runs})

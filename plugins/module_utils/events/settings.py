@@ -30,6 +30,7 @@ WEBHOOK: dict[str, Any] = {
 OPTIONS: dict[str, Any] = KUBERNETES | {
     "api_group": {"type": "str", "default": DEFAULT_GROUP},
     "controller": {"type": "str", "choices": ["self", "external"], "default": "self"},
+    "leader_namespace": {"type": "str"},
     "batch_size": {"type": "int", "default": 20},
     "max_in_flight": {"type": "int", "default": 4},
     "start_timeout": {"type": "int", "default": 300},
@@ -82,6 +83,7 @@ class Webhook:
 class Settings:
     """How the source works. Times are in seconds.
 
+    `leader_namespace` has the Lease of the source that leads; without one it is the namespace that the connection names.
     `start_timeout` is how long a run may take until it locks its order, `poll` how often clusters are asked for that cannot be watched,
     `resync` how often a settled order is carried out once more, which repairs what was changed behind its back. `workflows` are the actions
     that the rulebook launches as workflows.
@@ -90,6 +92,7 @@ class Settings:
     names: Names = field(default_factory=Names)
     connection: Mapping[str, Any] = field(default_factory=dict, repr=False)
     external_controller: bool = False
+    leader_namespace: str = ""
     batch_size: int = 20
     max_in_flight: int = 4
     start_timeout: int = 300
@@ -115,6 +118,7 @@ class Settings:
             Names(values["api_group"]),
             connection(values),
             values["controller"] == "external",
+            values.get("leader_namespace") or "",
             **{name: values[name] for name in AT_LEAST_ONE},
             workflows=tuple(values["workflows"]),
             webhook=webhook,

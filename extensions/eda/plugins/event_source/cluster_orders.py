@@ -41,6 +41,11 @@ options:
     type: str
     choices: [self, external]
     default: self
+  leader_namespace:
+    description:
+      - The namespace of the Lease by which several sources for one hub agree on which of them leads; the others stand by.
+      - By default that of the kubeconfig's context, or of the pod that the source runs in.
+    type: str
   batch_size:
     description: How many orders that need the same action go into one event.
     type: int
