@@ -96,7 +96,8 @@ class Engine:
         if self.process is None or self.process.poll() is not None:
             raise AssertionError(self.text())
         with contextlib.suppress(urllib3.exceptions.HTTPError):
-            return urllib3.request("GET", f"http://127.0.0.1:{self.port}/healthz", retries=False, timeout=5).status == 200
+            answer = urllib3.request("GET", f"http://127.0.0.1:{self.port}/healthz", retries=False, timeout=5)
+            return answer.status == 200 and self.metric("openfleet_orders_leads") == 1
         return False
 
     @property

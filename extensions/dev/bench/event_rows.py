@@ -55,11 +55,11 @@ class Served:
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.url = f"http://127.0.0.1:{port}"
         self.pool = urllib3.PoolManager(maxsize=SENDERS, retries=False, timeout=10)
-        until(self._is_well, "the event source follows the hub", 120)
+        until(self._is_well, "the event source leads and follows the hub", 120)
 
     def _is_well(self) -> bool:
         with contextlib.suppress(urllib3.exceptions.HTTPError):
-            return self.pool.request("GET", f"{self.url}/healthz").status == 200
+            return self.pool.request("GET", f"{self.url}/healthz").status == 200 and self.metric("leads") == 1
         return False
 
     def metric(self, name: str) -> float:
