@@ -93,8 +93,8 @@ class Lock:
         return self.token < LAST_TOKEN
 
     def as_dict(self) -> dict[str, Any]:
-        """For a playbook's variables, and back by `Lock(**variables)`."""
-        return dict(vars(self))
+        """For a playbook's variables, and back by `Lock(**variables)`. Playbooks have the locks of orders only."""
+        return {name: value for name, value in vars(self).items() if name != "kind"}
 
 
 def lease_name(order: str, kind: str = ORDER) -> str:
