@@ -7,6 +7,7 @@ import random
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -23,6 +24,7 @@ pytestmark = on_request
 
 ORDERS, WEBHOOKS, SECONDS, SENDERS = 200, 1000, 10.0, 20
 MAX_IN_FLIGHT = 2
+HOSTILE_REQUESTS = 5000
 HOSTILE = ["{{ 7*7 }}", "{% raw %}", "{{ lookup('pipe', 'touch was-here') }}", "$(touch was-here)", "`id`", "'\"; x", "\u202e\u0001x", "💥"]
 
 
@@ -108,31 +110,59 @@ def items(kube: Kube, orders: Orders) -> list[Object]:
     return kube.list_all(f"{GROUP}/v1alpha1", "ClusterOrder", orders.namespace)
 
 
+def hostile_objects(orders: Orders, kube: Kube) -> int:
+    """Orders that nobody in his right mind would write; some of them the API server itself refuses."""
+    made = []
+    for number, text in enumerate(HOSTILE):
+        parameters = json.dumps({text: text, "pull_secret": text}) if number % 2 else text * 1000
+        made += [order(orders.namespace, f"{kind}-{number}") for kind in ("hostile", "class", "template")]
+        made[-3]["metadata"]["annotations"] = {"note": text * 100}
+        made[-3]["spec"]["templateParameters"] = parameters
+        made[-2]["spec"]["nodeRequests"][0]["resourceClass"] = text
+        made[-1]["spec"]["templateID"] = f"no_such_{number}"
+    return sum(isinstance(answer, dict) for answer in kube.together(kube.create, made))
+
+
+def hostile_body(dice: random.Random, namespace: str) -> object:
+    """The body of a webhook: no JSON, JSON of another shape, or an order whose parts are hostile."""
+    text = dice.choice(HOSTILE)
+    named = {"name": f"hostile-{dice.randrange(len(HOSTILE))}", "namespace": namespace}
+    nested: object = text
+    for _level in range(dice.choice((1, 10, 200))):
+        nested = {text: nested} if dice.random() < 0.5 else [nested]
+    return dice.choice(
+        [
+            text.encode("utf-8", "surrogatepass"),
+            dice.randbytes(dice.randrange(1000)),
+            b"[" * dice.choice((1, 10**5)),
+            json.dumps(nested)[: dice.randrange(1, 50)].encode(),
+            nested,
+            {"metadata": nested},
+            {"metadata": {"name": nested, "namespace": namespace}},
+            {"metadata": {"name": text, "namespace": text}},
+            {"metadata": named, "event": nested, "meta": {"hosts": HOSTILE}, "spec": nested},
+            {"metadata": named | {"labels": nested, "uid": text}},
+            {"payload": {"metadata": named}, "meta": nested},
+            {"metadata": {"name": "x" * dice.choice((10, 300, 10**6)), "namespace": namespace}},
+            None,
+        ]
+    )
+
+
 def test_hostile_requests_and_objects_neither_stop_the_engine_nor_reach_a_shell_or_a_template(orders: Orders, engine: Engine) -> None:
     kube = Kube.connect({"kubeconfig": str(orders.hub.kubeconfig)})
     dice = random.Random(23)  # noqa: S311 - the same every time
-    for number, text in enumerate(HOSTILE):
-        made = order(orders.namespace, f"hostile-{number}", ssh_public_key=text, base_domain=text)
-        made["metadata"]["annotations"] = {"note": text * 100}
-        made["spec"]["templateParameters"] = json.dumps({text: text, "pull_secret": text}) if number % 2 else text * 1000
-        with_class = order(orders.namespace, f"class-{number}")
-        with_class["spec"]["nodeRequests"][0]["resourceClass"] = text
-        with_name = order(orders.namespace, f"template-{number}")
-        with_name["spec"]["templateID"] = f"no_such_{number}"
-        for item in (made, with_class, with_name):
-            kube.together(kube.create, [item])  # some of them the API server itself refuses
-    for number in range(500):
-        body: object = {"metadata": {"name": dice.choice(HOSTILE), "namespace": orders.namespace, "labels": HOSTILE}}
-        if number % 5 == 0:
-            metadata = {"name": f"hostile-{number % 8}", "namespace": orders.namespace}
-            body = {"metadata": metadata, "event": HOSTILE, "meta": {"hosts": HOSTILE}}
-        if number % 50 == 0:
-            body = {"metadata": {"name": "x" * 10**6, "namespace": orders.namespace}}
-        assert engine.post(dice.choice(["create-hosted-cluster", "delete-hosted-cluster"]), body) in (202, 400)
+    made = hostile_objects(orders, kube)
+    assert made > len(HOSTILE)
+    bodies = [hostile_body(dice, orders.namespace) for _number in range(HOSTILE_REQUESTS)]
+    endpoints = [dice.choice(["create-hosted-cluster", "delete-hosted-cluster"]) for _body in bodies]
+    with ThreadPoolExecutor(SENDERS) as senders:
+        answers = Counter(senders.map(engine.post, endpoints, bodies))
+    assert set(answers) == {202, 400} and answers[400] > answers[202] > 0
     for _time in range(10):
         cut_off(engine.port, dice.randrange(200))
     orders.place("good", nodes={"fc430": 1})
-    until(lambda: orders.status("good").get("phase") == "Ready", f"a good order still works; the log is {engine.log}", 180)
+    until(lambda: orders.status("good").get("phase") == "Ready", f"a good order still works; the log is {engine.log}", 300)
     assert engine.is_running
     failed = [item["metadata"]["name"] for item in items(kube, orders) if item.get("status", {}).get("phase") == "Failed"]
     assert [name for name in failed if name.startswith("template-")] and [name for name in failed if name.startswith("hostile-")]
