@@ -144,3 +144,19 @@ def test_the_api_server_away_at_any_moment(site: Site) -> None:
     assert site.engine.is_running
     site.check()
     assert site.engine.is_well()
+
+
+def test_a_second_engine_takes_over_when_the_machine_of_the_first_dies(site: Site, tmp_path: Path) -> None:
+    first, second = site.engine, Engine(site.orders.hub, tmp_path, start_timeout=20)
+    try:
+        second.start(wait=False)
+        until(lambda: second.said("this one stands by"), "the second stands by", 120)
+        site.change("machine", 0)
+        until(site.is_at_work, "a run is under way", 120)
+        first.stop()
+        site.engine = second
+        site.change("machine", 1)
+        site.check()
+        assert second.is_well() and second.actions(f"{site.orders.namespace}/machine-1b") == ["provision"]
+    finally:
+        second.stop()

@@ -51,8 +51,12 @@ class Leadership:
                 async with asyncio.TaskGroup() as tasks:
                     tasks.create_task(self._keep(lock))
                     tasks.create_task(work())
-            except* LockLost as lost:
-                log.warning("another event source leads now: %s", sentence(lost.exceptions[0]))  # type: ignore[arg-type]
+            except BaseExceptionGroup as errors:
+                # Not by except*, which the sanity tests' parser does not know.
+                lost, others = errors.split(LockLost)
+                if lost is None or others is not None:
+                    raise
+                log.warning("another event source leads now: %s", lost.exceptions[0])
             finally:
                 await self._give_back(lock)
 
