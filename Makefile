@@ -1,6 +1,6 @@
 # Every command of this project. Each sets up what it needs by itself; a second run does no set-up work again.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench sandbox-up sandbox-down clean
+.PHONY: help setup demo serve test lint bench sandbox-up sandbox-down clean
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -19,6 +19,9 @@ setup: ## Make the virtual environment (every other command does this first)
 
 demo: setup ## Show the main job on a hub of this machine, from nothing to a running cluster and back (PROVIDER=capi: by Cluster API)
 	@python -m $(DEV).demo $(PROVIDER)
+
+serve: setup ## Carry out orders on a hub of this machine until Ctrl-C (PROVIDER=capi: Cluster API too; WEBHOOK_PORT=5000)
+	@python -m $(DEV).serve $(PROVIDER) $(if $(WEBHOOK_PORT),--port=$(WEBHOOK_PORT))
 
 test: setup ## Run every test
 	@openfleet-sandbox build --s3 --capi

@@ -1,6 +1,7 @@
 """`make demo`: an order from nothing to a running cluster, scaled, and back to nothing, with a line for each stage.
 
-It is carried out by HyperShift, or by the provider that is named, as in `make demo PROVIDER=capi`.
+All work is done by the rulebook, which the demo only watches. The cluster is made by HyperShift, or by the provider that is named, as
+in `make demo PROVIDER=capi`.
 """
 
 from __future__ import annotations
@@ -9,27 +10,26 @@ import argparse
 import base64
 import contextlib
 import json
-import os
-import subprocess
-import tempfile
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..sandbox import gobuild
 from ..sandbox.access import Access, until
-from ..sandbox.processes import tail, write_private
+from ..sandbox.processes import free_port, write_private
 from ..sandbox.sandbox import Sandbox
-from ..sandbox.screen import UserError, heading, run_command, stage
+from ..sandbox.screen import Stage, UserError, heading, run_command, stage
+from .engine import ROOT, STATE, Engine, engine_at_work
 
-ROOT = Path(__file__).resolve().parents[2]
-STATE = Path(os.environ.get("OPENFLEET_SANDBOX", ROOT / ".sandbox"))
 NAMESPACE, NAME = "orders", "demo"
 WORKING_NAMESPACE = f"{NAMESPACE}-{NAME}"
 STEPS = ("Accepted", "NamespaceCreated", "ControlPlaneCreated", "ControlPlaneAvailable", "NodesReady", "ClusterAvailable")
 WAIT_SECONDS = 300
+ACTION = re.compile(r"events\.controller - INFO - \w+ of .*")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Show:
     secret: str
     key: str
     built: str
-    up: str = "make sandbox-up"
+    serve: str = "make serve"
     kinds: str = "hostedclusters,nodepools"
     # An in-memory API server makes no tables.
     columns: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ were real; HyperShift's operator and the machines behind the nodes were a stand-
         key="value",
         built=f"""a Cluster with a control plane and 2, then 3 workers. The hub, all objects on it and Cluster API
 {gobuild.CLUSTER_API_VERSION} with its webhooks were real; its machines and its API server were in the memory of a provider for tests.""",
-        up="openfleet-sandbox up --capi",
+        serve="make serve PROVIDER=capi",
         kinds="clusters,machinedeployments,machines",
         columns=(
             "-o",
@@ -82,79 +82,84 @@ def main() -> int:
     heading("openfleet.clusters: from an order to a cluster, on a hub of this machine")
     gobuild.build(capi=show.capi)
     sandbox = Sandbox(STATE)
-    with running(sandbox, show) as hub, order(hub, show):
-        with playbook(hub, "create_cluster"):
-            show_progress(hub, "2 of 2 ready")
-        heading("$ kubectl get clusterorders -n orders")
-        print(hub.kubectl("get", "clusterorders", "-n", NAMESPACE).stdout)
-        show_nodes(hub, sandbox, show)
-        with stage("Order changed: 3 nodes instead of 2"):
-            wanted = json.dumps({"spec": {"nodeRequests": [{"resourceClass": show.resource_class, "numberOfNodes": 3}]}})
-            hub.kubectl("patch", "clusterorder", NAME, "-n", NAMESPACE, "--type=merge", "-p", wanted)
-        with playbook(hub, "create_cluster"):
-            show_progress(hub, "3 of 3 ready", steps=("NodesReady",))
-        show_nodes(hub, sandbox, show)
+    hub_stays = sandbox.holder() is not None
+    with engine_at_work(sandbox, free_port(), show.capi) as engine:
+        hub = Access(sandbox.kubeconfig())
+        with order(hub, engine, show, hub_stays):
+            show_progress(hub, engine, "2 of 2 ready")
+            heading(f"$ kubectl get clusterorders -n {NAMESPACE}")
+            print(hub.kubectl("get", "clusterorders", "-n", NAMESPACE).stdout)
+            show_nodes(hub, engine, show)
+            with stage("Order changed: 3 nodes instead of 2"):
+                wanted = json.dumps({"spec": {"nodeRequests": [{"resourceClass": show.resource_class, "numberOfNodes": 3}]}})
+                hub.kubectl("patch", "clusterorder", NAME, "-n", NAMESPACE, "--type=merge", "-p", wanted)
+            show_progress(hub, engine, "3 of 3 ready", steps=("NodesReady",))
+            show_nodes(hub, engine, show)
+            with stage("Order deleted; it stays until its cluster is gone"):
+                hub.kubectl("delete", "clusterorder", NAME, "-n", NAMESPACE, "--wait=false")
+            show_webhooks(hub, engine)
+            show_end(hub, engine)
     summary(show)
     return 0
 
 
 @contextlib.contextmanager
-def running(sandbox: Sandbox, show: Show) -> Iterator[Access]:
-    """The hub: one that runs already is used and left alone, else one that ends with the demo."""
-    ours = sandbox.holder() is None
-    with stage("Hub with its CRDs" if ours else "Hub is running already"):
-        sandbox.up(attached=ours, capi=show.capi)
-    try:
-        yield Access(sandbox.kubeconfig())
-    finally:
-        if ours:
-            with stage("Hub ended: no process, no port, no file is left"):
-                sandbox.down()
-
-
-@contextlib.contextmanager
-def order(hub: Access, show: Show) -> Iterator[None]:
-    """The order of the example, deleted at the end with all that was made for it."""
+def order(hub: Access, engine: Engine, show: Show, hub_stays: bool) -> Iterator[None]:
+    """The order of the example. On a hub that stays it is taken away also when the demo is interrupted, if need be by another engine."""
     with stage(f"ClusterOrder {NAME} for a cluster with 2 nodes created"):
         hub.kubectl("apply", "-f", str(ROOT / show.example))
     try:
         yield
-    finally:
-        with stage("Cluster, namespace, finalizers and order deleted"), playbook(hub, "delete_cluster"):
-            until(lambda: hub.get("clusterorder", NAME, "-n", NAMESPACE) is None, "the order is gone", WAIT_SECONDS)
-            if hub.get("namespace", WORKING_NAMESPACE) is not None:
-                raise UserError(f"The order is gone, and its namespace {WORKING_NAMESPACE} is still there.")
+    except BaseException:
+        if hub_stays:
+            hub.kubectl("delete", "clusterorder", NAME, "-n", NAMESPACE, "--wait=false", "--ignore-not-found")
+            if not engine.is_running:
+                with stage("Rulebook started once more, to take away the cluster"):
+                    engine.start(hub.kubeconfig)
+                    engine.until_well()
+            show_end(hub, engine)
+        raise
 
 
-@contextlib.contextmanager
-def playbook(hub: Access, name: str) -> Iterator[None]:
-    """The playbook at work while the body looks on; if it fails, the end of its output is shown."""
-    variables = {"cluster_order_name": NAME, "cluster_order_namespace": NAMESPACE, "cluster_wait_timeout": WAIT_SECONDS}
-    command = ["ansible-playbook", f"openfleet.clusters.{name}", "-e", json.dumps(variables)]
-    with tempfile.NamedTemporaryFile(prefix=f"{name}-") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | {"K8S_AUTH_KUBECONFIG": str(hub.kubeconfig)})
-        try:
-            yield
-            failed = process.wait()
-        except BaseException:
-            process.terminate()
-            failed = process.wait()
-            raise
-        finally:
-            if failed:
-                print(tail(Path(log.name)))
-        if failed:
-            raise UserError(f"The playbook openfleet.clusters.{name} failed; the end of its output is above.")
-
-
-def show_progress(hub: Access, nodes: str, steps: tuple[str, ...] = STEPS) -> None:
+def show_progress(hub: Access, engine: Engine, nodes: str, steps: tuple[str, ...] = STEPS) -> None:
     """A line for each condition as it becomes True, and one for the phase."""
     for step in steps:
         with stage(f"  {step}") as shown:
-            shown.note(until(partial(message, hub, step, nodes), f"the order is {step}", WAIT_SECONDS))
+            shown.note(watched(engine, shown, partial(message, hub, step, nodes), f"the order is {step}"))
     with stage("  Phase") as shown:
-        until(lambda: status(hub).get("phase") == "Ready", "the order is Ready", WAIT_SECONDS)
+        watched(engine, shown, lambda: status(hub).get("phase") == "Ready", "the order is Ready")
         shown.note(f"Ready at {status(hub)['apiURL']}")
+
+
+def show_webhooks(hub: Access, engine: Engine) -> None:
+    """What a controller beside ours would send, the whole order; and the same from somebody without the token."""
+    sent = hub.get("clusterorder", NAME, "-n", NAMESPACE)
+    for who, token, answer in (("without a token", "", 401), ("with the token", engine.token_file.read_text(), 202)):
+        with stage(f"POST /delete-hosted-cluster {who}") as shown:
+            code = engine.post("delete-hosted-cluster", sent, token)
+            shown.note(str(code))
+            if code != answer:
+                raise UserError(f"The webhook {who} was answered with {code} instead of {answer}.")
+
+
+def show_end(hub: Access, engine: Engine) -> None:
+    with stage("Cluster, namespace, finalizers and order deleted") as shown:
+        watched(engine, shown, lambda: hub.get("clusterorder", NAME, "-n", NAMESPACE) is None, "the order is gone")
+        if hub.get("namespace", WORKING_NAMESPACE) is not None:
+            raise UserError(f"The order is gone, and its namespace {WORKING_NAMESPACE} is still there.")
+
+
+def watched(engine: Engine, shown: Stage, condition: Callable[[], Result], what: str) -> Result:
+    """Wait for the condition, and show what the engine says of its actions meanwhile."""
+
+    def look() -> Result:
+        engine.check()
+        for line in engine.news():
+            if said := ACTION.search(line):
+                shown.say(f"    {said[0]}")
+        return condition()
+
+    return until(look, what, WAIT_SECONDS)
 
 
 def status(hub: Access) -> dict[str, Any]:
@@ -170,10 +175,10 @@ def message(hub: Access, kind: str, nodes: str) -> str:
     return ""
 
 
-def show_nodes(hub: Access, sandbox: Sandbox, show: Show) -> None:
+def show_nodes(hub: Access, engine: Engine, show: Show) -> None:
     """What the new cluster itself says, asked with its own kubeconfig."""
     secret = hub.get("secret", show.secret, "-n", WORKING_NAMESPACE)
-    kubeconfig = sandbox.state / f"{NAME}.kubeconfig"
+    kubeconfig = engine.folder / f"{NAME}.kubeconfig"
     write_private(kubeconfig, base64.b64decode(secret["data"][show.key]))
     shown = kubeconfig.relative_to(ROOT) if kubeconfig.is_relative_to(ROOT) else kubeconfig
     heading(f"$ kubectl --kubeconfig={shown} get nodes")
@@ -187,13 +192,12 @@ What was built: a hub (etcd, kube-apiserver and kube-controller-manager {gobuild
 Its kubeconfig was in the hub's secret {WORKING_NAMESPACE}/{show.secret}.
 
 Try next, and keep it running:
+  {show.serve}
+and in another shell:
   . .venv/bin/activate
-  {show.up}
   export KUBECONFIG=$(openfleet-sandbox kubeconfig)
   kubectl apply -f {show.example}
-  ansible-playbook openfleet.clusters.create_cluster -e cluster_wait_timeout=120
-  kubectl get clusterorders,{show.kinds} -A
-  make sandbox-down""")
+  kubectl get clusterorders,{show.kinds} -A""")
 
 
 if __name__ == "__main__":

@@ -128,10 +128,15 @@ def tail(log: Path, lines: int = LOG_LINES) -> str:
 
 
 def works_in(pid: int, folder: Path) -> bool:
-    """Whether the process runs in the folder; its number may have gone to another process meanwhile."""
+    """Whether the process runs in the folder, or below it; its number may have gone to another process meanwhile."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/cwd").readlink().is_relative_to(folder.resolve())
     return False
+
+
+def working_in(folder: Path) -> list[int]:
+    """All processes that run in the folder, or below it."""
+    return [pid for found in Path("/proc").glob("[0-9]*") if works_in(pid := int(found.name), folder)]
 
 
 def free_port() -> int:

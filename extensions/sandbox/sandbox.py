@@ -70,10 +70,12 @@ class Sandbox:
         status_only: bool = False,
         hypershift_crds: Path | None = None,
         attached: bool = False,
+        meanwhile: Callable[[Path], None] | None = None,
     ) -> None:
         """Make the hub, the named further clusters and, if asked for, S3 and Cluster API run; what runs already stays as it is.
 
-        An attached sandbox ends with the calling process, however that ends.
+        An attached sandbox ends with the calling process, however that ends. `meanwhile` is called with the hub's kubeconfig as soon as there
+        is one, while the hub still starts: for what takes as long to start as the hub does.
         """
         if sys.platform != "linux":
             raise UserError("The sandbox needs Linux, whose kernel ends its processes with their parent: use a Linux machine or VM.")
@@ -98,9 +100,9 @@ class Sandbox:
             wanted.s3 = wanted.s3 or s3
             wanted.capi = wanted.capi or capi
             if fresh:
-                self._start(wanted, attached)
+                self._start(wanted, attached, meanwhile)
             else:
-                self._ask(wanted)
+                self._ask(wanted, meanwhile)
 
     def down(self, clusters: Sequence[str] = ()) -> None:
         """End the named clusters, or everything: then no process, no port and no file is left."""
@@ -150,10 +152,13 @@ class Sandbox:
             raise UserError("\n".join([*texts, "Run `openfleet-sandbox up` to start it again."]))
 
     def kubeconfig(self, cluster: str = HUB) -> Path:
-        path = self.state / "clusters" / cluster / "kubeconfig"
+        path = self._kubeconfig(cluster)
         if self.holder() is None or not path.exists():
             raise UserError(f"No cluster {cluster} is running in the sandbox {self.state}: start it with `openfleet-sandbox up`.")
         return path
+
+    def _kubeconfig(self, cluster: str) -> Path:
+        return self.state / "clusters" / cluster / "kubeconfig"
 
     def s3(self) -> StoreAccess:
         access = read_json(self.state / "s3" / "s3.json")
@@ -177,7 +182,7 @@ class Sandbox:
         finally:
             os.close(above)
 
-    def _start(self, wanted: Wanted, attached: bool) -> None:
+    def _start(self, wanted: Wanted, attached: bool, meanwhile: Callable[[Path], None] | None) -> None:
         """Start the supervisor in a fresh folder; on failure nothing is left of either."""
         self._clear()
         self.state.mkdir(mode=0o700)
@@ -193,12 +198,12 @@ class Sandbox:
                     stderr=log,
                     start_new_session=True,
                 )
-            self._until_answered(wanted.request)
+            self._until_answered(wanted.request, meanwhile)
         except BaseException:
             self._end()
             raise
 
-    def _ask(self, wanted: Wanted) -> None:
+    def _ask(self, wanted: Wanted, meanwhile: Callable[[Path], None] | None = None) -> None:
         """Tell the supervisor what is wanted now, and wait until it has done it."""
         holder = self.holder()
         if holder is None:
@@ -206,9 +211,9 @@ class Sandbox:
         wanted.request = secrets.token_hex(8)
         wanted.write(self.state)
         os.kill(holder, signal.SIGHUP)
-        self._until_answered(wanted.request)
+        self._until_answered(wanted.request, meanwhile)
 
-    def _until_answered(self, request: str) -> None:
+    def _until_answered(self, request: str, meanwhile: Callable[[Path], None] | None) -> None:
         def answer() -> dict[str, Any]:
             return read_json(self.state / "sandbox.json")
 
@@ -216,6 +221,11 @@ class Sandbox:
             gone = self._supervisor.poll() is not None if self._supervisor else self.holder() is None
             return gone or answer().get("answered") == request
 
+        if meanwhile:
+            kubeconfig = self._kubeconfig(HUB)
+            _within(UP_SECONDS, lambda: kubeconfig.exists() or over())
+            if kubeconfig.exists():
+                meanwhile(kubeconfig)
         if not _within(UP_SECONDS, over):
             raise UserError(f"The sandbox is not ready after {UP_SECONDS} s; the end of its log:\n{tail(self.state / 'supervisor.log')}")
         if answer().get("answered") != request:

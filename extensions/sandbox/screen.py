@@ -24,7 +24,7 @@ class UserError(Exception):
 
 
 class Stage:
-    """One piece of work on the screen. `update` moves its bar, `note` changes the text behind its title."""
+    """One piece of work on the screen. `update` moves its bar, `note` changes the text behind its title, `say` tells of something meanwhile."""
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -43,6 +43,10 @@ class Stage:
 
     def note(self, detail: str) -> None:
         self.detail = detail
+
+    def say(self, line: str) -> None:
+        """A line of its own, above this one."""
+        self._write(line, final=True)
 
     def finish(self, mark: str) -> None:
         self._over.set()

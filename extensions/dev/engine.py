@@ -1,0 +1,183 @@
+"""A rules engine beside the hub of a sandbox, for `make demo` and `make serve`. What it needs and says is in a folder of the sandbox.
+
+Its runs do not outlive it: whoever ends the engine ends them too, and the kernel ends the engine with the process that started it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import urllib3
+
+from ..sandbox.access import until
+from ..sandbox.launcher import die_with_me
+from ..sandbox.processes import tail, working_in, write_json, write_private
+from ..sandbox.sandbox import Sandbox
+from ..sandbox.screen import UserError, stage
+
+ROOT = Path(__file__).resolve().parents[2]
+STATE = Path(os.environ.get("OPENFLEET_SANDBOX", ROOT / ".sandbox"))
+RULEBOOK = "openfleet.clusters.cluster_fulfillment"
+PROGRAMS = Path(sys.executable).parent
+START_SECONDS = 120
+GRACE_SECONDS = 15
+
+
+def engine_arguments(folder: Path, **variables: Any) -> list[str]:
+    """What to tell an engine so that it runs the rulebook with these variables. They are kept in the folder, as they may be secret."""
+    write_json(folder / "inventory.yml", {"all": {"hosts": {"localhost": {"ansible_connection": "local"}}}})
+    write_json(folder / "variables.yml", variables)
+    return ["-r", RULEBOOK, "-i", str(folder / "inventory.yml"), "--vars", str(folder / "variables.yml")]
+
+
+def engine_environment(folder: Path, kubeconfig: Path) -> dict[str, str]:
+    return os.environ | {
+        "PATH": f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}",  # it asks ansible-galaxy where collections are
+        "TMPDIR": str(folder),
+        "K8S_AUTH_KUBECONFIG": str(kubeconfig),
+        "ANSIBLE_NOCOLOR": "1",
+    }
+
+
+class Engine:
+    """The one rules engine of a sandbox. Webhooks reach it at `url` with the token in `token_file`."""
+
+    def __init__(self, sandbox: Sandbox, port: int) -> None:
+        self._sandbox = sandbox
+        self.folder = sandbox.state / "engine"
+        self.token_file = self.folder / "token"
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}"
+        self._log = self.folder / "engine.log"
+        self._shown = 0
+        self._lock: int | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    # Its life
+
+    def start(self, kubeconfig: Path) -> None:
+        """Start it without waiting until it works. One that was killed is started anew."""
+        self._be_the_only_one()
+        token = secrets.token_urlsafe(32)
+        write_private(self.token_file, token)
+        arguments = engine_arguments(self.folder, webhook_port=self.port, webhook_token=token)
+        with open(self._log, "ab") as log:
+            self._process = subprocess.Popen(
+                die_with_me([PROGRAMS / "ansible-rulebook", *arguments, "-v"]),
+                env=engine_environment(self.folder, kubeconfig),
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                # Ctrl-C belongs to whoever started it, who ends it in order.
+                start_new_session=True,
+            )
+
+    def _be_the_only_one(self) -> None:
+        if self._lock is None:
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            lock = os.open(self.folder, os.O_RDONLY)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(lock)
+                raise UserError("A rules engine works on this sandbox already: end it first, with Ctrl-C where it was started.") from None
+            self._lock = lock
+
+    def stop(self) -> None:
+        """End it, and what a killed one has left of its runs."""
+        if self._lock is None:
+            return
+        if self._process:
+            self._process.terminate()
+            try:
+                self._process.wait(GRACE_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self._end_runs()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        os.close(self._lock)
+        self._lock = None
+
+    def _end_runs(self) -> None:
+        for pid in working_in(self.folder):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def check(self) -> None:
+        """Raise a UserError if it has ended, with the end of its log, or if its hub has."""
+        if self._sandbox.holder() is None:
+            raise UserError("The sandbox has ended: somebody has stopped it, or killed it.")
+        if not self.is_running:
+            raise UserError(f"The rules engine has ended by itself; the end of its log:\n{tail(self._log)}")
+
+    def is_well(self) -> bool:
+        """Whether it follows the hub."""
+        self.check()
+        with contextlib.suppress(urllib3.exceptions.HTTPError):
+            return urllib3.request("GET", f"{self.url}/healthz", retries=False, timeout=5).status == 200
+        return False
+
+    def until_well(self) -> None:
+        try:
+            until(self.is_well, "the rules engine follows the hub", START_SECONDS)
+        except UserError as problem:
+            if self.is_running:
+                raise UserError(f"{problem} The end of its log:\n{tail(self._log)}") from None
+            raise
+
+    # What it says, and is told
+
+    def news(self) -> list[str]:
+        """The lines of its log that have come since they were last asked for."""
+        with open(self._log, "rb") as log:
+            log.seek(self._shown)
+            new = log.read()
+        whole = new[: new.rfind(b"\n") + 1]
+        self._shown += len(whole)
+        return whole.decode(errors="replace").splitlines()
+
+    def post(self, endpoint: str, order: dict[str, Any], token: str = "") -> int:
+        """Send a webhook, and return the code of the answer."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        return urllib3.request("POST", f"{self.url}/{endpoint}", body=json.dumps(order), headers=headers, retries=False, timeout=10).status
+
+
+@contextlib.contextmanager
+def engine_at_work(sandbox: Sandbox, port: int, capi: bool = False) -> Iterator[Engine]:
+    """The hub with an engine beside it. A hub that runs already is used and left alone, else there is one that ends with the engine."""
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, signal.default_int_handler)
+    ours = sandbox.holder() is None
+    engine = Engine(sandbox, port)
+    try:
+        with stage("Hub with its CRDs" if ours else "Hub is running already"):
+            # Side by side, because both take several seconds to start.
+            sandbox.up(attached=ours, capi=capi, meanwhile=engine.start)
+        with stage(f"Rulebook {RULEBOOK} follows it"):
+            engine.until_well()
+        yield engine
+    finally:
+        try:
+            with stage("Rulebook ended, with its runs"):
+                engine.stop()
+        finally:
+            if ours:
+                with stage("Hub ended: no process, no port, no file is left"):
+                    sandbox.down()
