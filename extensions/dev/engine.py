@@ -97,8 +97,6 @@ class Engine:
 
     def stop(self) -> None:
         """End it, and what a killed one has left of its runs."""
-        if self._lock is None:
-            return
         if self._process:
             self._process.terminate()
             try:
@@ -106,15 +104,17 @@ class Engine:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        self._end_runs()
-        shutil.rmtree(self.folder, ignore_errors=True)
-        os.close(self._lock)
-        self._lock = None
-
-    def _end_runs(self) -> None:
         for pid in working_in(self.folder):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    @property
+    def was_started(self) -> bool:
+        return self._process is not None
 
     @property
     def is_running(self) -> bool:
@@ -175,8 +175,9 @@ def engine_at_work(sandbox: Sandbox, port: int, capi: bool = False) -> Iterator[
         yield engine
     finally:
         try:
-            with stage("Rulebook ended, with its runs"):
-                engine.stop()
+            if engine.was_started:
+                with stage("Rulebook ended, with its runs"):
+                    engine.stop()
         finally:
             if ours:
                 with stage("Hub ended: no process, no port, no file is left"):

@@ -18,11 +18,15 @@ LOOK_SECONDS = 0.2
 def main() -> int:
     parser = argparse.ArgumentParser(prog="serve", description="Carry out the orders on a hub of this machine until Ctrl-C.")
     parser.add_argument("--port", type=int, default=5000, help="where webhooks are taken (default: 5000)")
-    parser.add_argument("provider", nargs="?", choices=("hypershift", "capi"), default="hypershift", help="what the hub has to make clusters")
+    parser.add_argument(
+        "provider", nargs="?", choices=("hypershift", "capi"), default="hypershift", help="what the hub has to make clusters"
+    )
     arguments = parser.parse_args()
     port, capi = arguments.port, arguments.provider == "capi"
     if port_in_use(port):
-        raise UserError(f"Port {port} is in use on 127.0.0.1: stop the program that has it, or choose another with make serve WEBHOOK_PORT=...")
+        raise UserError(
+            f"Port {port} is in use on 127.0.0.1: stop the program that has it, or choose another with make serve WEBHOOK_PORT=..."
+        )
     gobuild.build(capi=capi)
     sandbox = Sandbox(STATE)
     with engine_at_work(sandbox, port, capi) as engine, contextlib.suppress(KeyboardInterrupt):

@@ -74,8 +74,8 @@ class Sandbox:
     ) -> None:
         """Make the hub, the named further clusters and, if asked for, S3 and Cluster API run; what runs already stays as it is.
 
-        An attached sandbox ends with the calling process, however that ends. `meanwhile` is called with the hub's kubeconfig as soon as there
-        is one, while the hub still starts: for what takes as long to start as the hub does.
+        An attached sandbox ends with the calling process, however that ends. `meanwhile` is called with the hub's kubeconfig as soon
+        as there is one, while the hub still starts: for what takes as long to start as the hub does.
         """
         if sys.platform != "linux":
             raise UserError("The sandbox needs Linux, whose kernel ends its processes with their parent: use a Linux machine or VM.")

@@ -24,7 +24,7 @@ class UserError(Exception):
 
 
 class Stage:
-    """One piece of work on the screen. `update` moves its bar, `note` changes the text behind its title, `say` tells of something meanwhile."""
+    """One piece of work on the screen. `update` moves its bar, `note` changes the text behind its title, `say` adds a line."""
 
     def __init__(self, title: str) -> None:
         self.title = title
