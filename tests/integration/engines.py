@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -18,6 +17,7 @@ import pytest
 import urllib3
 import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port
 
 TOKEN = "only-for-tests"  # noqa: S105 - of nobody
 RULEBOOK = "openfleet.clusters.cluster_fulfillment"
@@ -29,12 +29,6 @@ on_request = pytest.mark.skipif(
     "OPENFLEET_EVENTS" not in os.environ,
     reason="a rules engine under all that can happen takes half an hour; OPENFLEET_EVENTS=1 runs it",
 )
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 class Engine:

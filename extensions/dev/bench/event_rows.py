@@ -7,7 +7,6 @@ import json
 import os
 import re
 import secrets
-import socket
 import statistics
 import subprocess
 import sys
@@ -23,7 +22,9 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kub
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
 
 from ...sandbox.access import until
+from ...sandbox.processes import free_port
 from ...sandbox.sandbox import Sandbox
+from ..engine import engine_arguments, engine_environment
 from .floor import BareClient, Object
 from .order_rows import ORDERS, create_orders
 from .timing import Row, paused, timed
@@ -79,12 +80,6 @@ class Served:
         return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 @contextlib.contextmanager
 def source(load: Sandbox, **settings: Any) -> Iterator[Served]:
     port = free_port()
@@ -100,12 +95,9 @@ def source(load: Sandbox, **settings: Any) -> Iterator[Served]:
 @contextlib.contextmanager
 def engine(load: Sandbox, **variables: Any) -> Iterator[Served]:
     port = free_port()
-    (load.state / "inventory.yml").write_text("all: {hosts: {localhost: {ansible_connection: local}}}\n")
     settings = {"webhook_port": port, "webhook_rate_limit": 10**6, "max_in_flight": 2, "batch_size": 25} | variables
-    (load.state / "variables.yml").write_text(json.dumps(settings))
-    command = ["ansible-rulebook", "-r", "openfleet.clusters.cluster_fulfillment", "-i", str(load.state / "inventory.yml")]
-    environment = os.environ | {"KUBECONFIG": str(load.kubeconfig()), "TMPDIR": str(load.state)}
-    served = Served([*command, "--vars", str(load.state / "variables.yml")], environment, port)
+    command = ["ansible-rulebook", *engine_arguments(load.state, **settings)]
+    served = Served(command, engine_environment(load.state, load.kubeconfig()), port)
     try:
         yield served
     finally:
