@@ -128,15 +128,16 @@ class Engine:
             raise UserError(f"The rules engine has ended by itself; the end of its log:\n{tail(self._log)}")
 
     def is_well(self) -> bool:
-        """Whether it follows the hub."""
+        """Whether it follows the hub, and no other engine does the work."""
         self.check()
         with contextlib.suppress(urllib3.exceptions.HTTPError):
-            return urllib3.request("GET", f"{self.url}/healthz", retries=False, timeout=5).status == 200
+            health, metrics = (urllib3.request("GET", f"{self.url}/{page}", retries=False, timeout=5) for page in ("healthz", "metrics"))
+            return health.status == 200 and b"\nopenfleet_orders_leads 1" in metrics.data
         return False
 
     def until_well(self) -> None:
         try:
-            until(self.is_well, "the rules engine follows the hub", START_SECONDS)
+            until(self.is_well, "the rules engine leads and follows the hub", START_SECONDS)
         except UserError as problem:
             if self.is_running:
                 raise UserError(f"{problem} The end of its log:\n{tail(self._log)}") from None
