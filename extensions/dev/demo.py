@@ -164,6 +164,8 @@ def watched(engine: Engine, shown: Stage, condition: Callable[[], Result], what:
 
 def status(hub: Access) -> dict[str, Any]:
     found: dict[str, Any] = hub.get("clusterorder", NAME, "-n", NAMESPACE).get("status", {})
+    if found.get("phase") == "Failed":
+        raise UserError(f"The order has failed: {found.get('failure', {}).get('message', 'its status does not say why')}")
     return found
 
 
