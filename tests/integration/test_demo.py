@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
-from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port
+from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port, working_in
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 
 DEMO = [sys.executable, "-m", "ansible_collections.openfleet.clusters.extensions.dev.demo"]
@@ -25,13 +25,8 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "state"
 
 
-def processes_in(state: Path) -> list[str]:
-    links = [link for link in Path("/proc").glob("[0-9]*/cwd") if os.access(link, os.R_OK)]
-    return [link.parent.name for link in links if str(link.resolve()).startswith(str(state))]
-
-
 def engines_in(state: Path) -> list[int]:
-    return [int(pid) for pid in processes_in(state) if b"bin/ansible-rulebook" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return [pid for pid in working_in(state) if b"bin/ansible-rulebook" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 def started(command: list[str]) -> subprocess.Popen[str]:
@@ -74,7 +69,7 @@ def test_the_demo_shows_a_running_cluster_and_removes_it(state: Path) -> None:
     assert places == sorted(places)
     assert "What was built" in result.stdout and "Try next" in result.stdout
     assert "certificate-authority-data" not in result.stdout
-    assert not state.exists() and not processes_in(state)
+    assert not state.exists() and not working_in(state)
 
 
 def test_the_demo_shows_a_cluster_by_cluster_api_and_removes_it(state: Path) -> None:
@@ -84,7 +79,7 @@ def test_the_demo_shows_a_cluster_by_cluster_api_and_removes_it(state: Path) -> 
     stages = ["NodesReady: 2 of 2", "Phase: Ready at https", "3 of 3 ready", "order deleted", "Hub ended", "orders-demo/demo-kubeconfig"]
     places = [result.stdout.index(line) for line in stages]
     assert places == sorted(places)
-    assert not state.exists() and not processes_in(state)
+    assert not state.exists() and not working_in(state)
 
 
 def test_a_demo_whose_engine_dies_says_so_and_leaves_a_running_sandbox_as_it_was(state: Path) -> None:
@@ -115,7 +110,7 @@ def test_a_demo_interrupted_in_a_run_leaves_no_process(state: Path, how: signal.
     output, _none = demo.communicate()
     assert demo.returncode != 0
     assert "Traceback" not in output
-    until(lambda: not processes_in(state), "every process has ended")
+    until(lambda: not working_in(state), "every process has ended")
     assert how == signal.SIGKILL or not state.exists()
 
 
@@ -139,4 +134,4 @@ def test_serve_carries_orders_out_until_it_is_interrupted(state: Path) -> None:
     assert serving.returncode == 0, rest
     assert "provision of orders/demo" in rest and "PLAY RECAP" in rest
     assert secret not in shown + rest
-    assert not state.exists() and not processes_in(state)
+    assert not state.exists() and not working_in(state)
