@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
 import urllib3
 import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
@@ -24,11 +23,6 @@ RULEBOOK = "openfleet.clusters.cluster_fulfillment"
 COLLECTIONS = Path(sys.prefix) / "collections"
 START_SECONDS = 120
 MARK = "OPENFLEET_TEST_ENGINE"
-
-on_request = pytest.mark.skipif(
-    "OPENFLEET_EVENTS" not in os.environ,
-    reason="a rules engine under all that can happen takes half an hour; OPENFLEET_EVENTS=1 runs it",
-)
 
 
 class Engine:

@@ -1,4 +1,4 @@
-"""Whatever is killed, and whenever: no order is lost, stuck, or done twice. Ten rounds of each with OPENFLEET_CHAOS_ROUNDS=10."""
+"""Whatever is killed, and whenever: no order is lost, stuck, or done twice. Ten rounds of each; OPENFLEET_CHAOS_ROUNDS changes that."""
 
 from __future__ import annotations
 
@@ -18,12 +18,10 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Pr
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
 
-from .engines import Engine, on_request, running
+from .engines import Engine, running
 from .orders import GROUP, Orders
 
-pytestmark = on_request
-
-ROUNDS = int(os.environ.get("OPENFLEET_CHAOS_ROUNDS", "3"))
+ROUNDS = int(os.environ.get("OPENFLEET_CHAOS_ROUNDS", "10"))
 OUTAGE_SECONDS = 20
 HYPERSHIFT = "hypershift.openshift.io/v1beta1"
 PAST = "2020-01-01T00:00:00.000000Z"

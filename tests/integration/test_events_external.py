@@ -12,12 +12,10 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sa
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import ClusterOrder
 
-from .engines import Engine, on_request, running
+from .engines import Engine, running
 from .orders import Orders
 from .osac_imitation import FINALIZER, OURS, OsacImitation, quiet
 from .samples import FAULT
-
-pytestmark = on_request
 
 QUIET_SECONDS = 5
 

@@ -17,10 +17,8 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin imp
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
 
-from .engines import TOKEN, Engine, on_request, running
+from .engines import TOKEN, Engine, running
 from .orders import GROUP, PULL_SECRET, Object, Orders
-
-pytestmark = on_request
 
 ORDERS, WEBHOOKS, SECONDS, SENDERS = 200, 1000, 10.0, 20
 MAX_IN_FLIGHT = 2

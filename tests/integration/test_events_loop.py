@@ -15,11 +15,9 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin imp
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import parse_time
 
-from .engines import Engine, on_request, running
+from .engines import Engine, running
 from .orders import NEXT_RELEASE, RELEASE, Orders
 from .samples import FAULT
-
-pytestmark = on_request
 
 EXAMPLE = Path(__file__).parents[2] / "docs/examples/site_rulebook.yml"
 PAST = "2020-01-01T00:00:00.000000Z"

@@ -9,11 +9,9 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import Acc
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 
-from .engines import Engine, on_request, running
+from .engines import Engine, running
 from .orders import Orders
 from .platform_standin import Platform, environment_of
-
-pytestmark = on_request
 
 
 def test_orders_are_carried_out_by_jobs_and_workflows_also_when_one_is_launched_twice(

@@ -344,7 +344,13 @@ class Controller:
         external = self._settings.external_controller
         if external and not order.is_deleting and not world.namespace_exists:
             return None  # the other controller makes the namespace first
+        if order.is_deleting and not external and world.cluster.is_gone and self._namespace_is_going(order):
+            return None  # its end, which takes a while, is the next event
         return next_action(order, world.cluster, now, external_controller=external)
+
+    def _namespace_is_going(self, order: ClusterOrder) -> bool:
+        namespace = self._namespaces.get(Key("", working_namespace(order.namespace, order.name)))
+        return namespace is not None and "deletionTimestamp" in namespace["metadata"]
 
     def _now(self) -> datetime:
         return self._kube.server_time() or datetime.now(UTC)
