@@ -155,6 +155,6 @@ def test_a_second_engine_takes_over_when_the_machine_of_the_first_dies(site: Sit
         site.engine = second
         site.change("machine", 1)
         site.check()
-        assert second.is_well() and second.actions(f"{site.orders.namespace}/machine-1b") == ["provision"]
+        assert second.is_well() and "provision" in second.actions(f"{site.orders.namespace}/machine-1b")
     finally:
         second.stop()
