@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -26,7 +27,12 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def engines_in(state: Path) -> list[int]:
-    return [pid for pid in working_in(state) if b"bin/ansible-rulebook" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    found = []
+    for pid in working_in(state):
+        with contextlib.suppress(OSError):  # it has ended since
+            if b"bin/ansible-rulebook" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
+    return found
 
 
 def started(command: list[str]) -> subprocess.Popen[str]:
