@@ -14,6 +14,7 @@ _COLLECTIONS = str(Path(__file__).absolute().parents[7])
 if _COLLECTIONS not in sys.path:
     sys.path.append(_COLLECTIONS)
 
+from ansible_collections.openfleet.clusters.plugins.module_utils.events.signals import hear_signals  # noqa: E402
 from ansible_collections.openfleet.clusters.plugins.module_utils.events.source import serve  # noqa: E402
 
 DOCUMENTATION = r"""
@@ -133,4 +134,5 @@ EXAMPLES = r"""
 
 async def main(queue: asyncio.Queue[Any], args: dict[str, Any]) -> None:
     """Called by ansible-rulebook. When it ends, so does the whole process: it never returns, and raises where it cannot work."""
+    hear_signals()
     await serve(queue, args)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 import socket
 import sys
 from collections.abc import Mapping
@@ -91,6 +90,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.coordination im
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_keeper import Keeper, Probe, Settings  # noqa: E402
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_probe import probe_of  # noqa: E402
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_proof import prove, require  # noqa: E402
+from ansible_collections.openfleet.clusters.plugins.module_utils.events.signals import hear_signals  # noqa: E402
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import ObjectStore, connect  # noqa: E402
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3_errors import BadOptions, S3Error  # noqa: E402
 
@@ -107,15 +107,6 @@ async def main(queue: asyncio.Queue[Any], args: dict[str, Any]) -> None:
     store = connect(args, settings.connections)
     await proven(store, f"Bucket {args['bucket']} at {args.get('endpoint_url') or 'AWS'}")
     await Keeper(store, settings).run(queue.put)
-
-
-def hear_signals() -> None:
-    """Give the signals back to ansible-rulebook, which ends in order, and so gives us the time to give back leases.
-
-    The Java machine of its rule engine has taken them, and ends the process on the spot.
-    """
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.getsignal(number))
 
 
 async def proven(store: ObjectStore, where: str) -> None:

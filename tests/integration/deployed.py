@@ -1,0 +1,73 @@
+"""The Deployment of the collection, without nodes to run it on: its objects on a hub, and its container's command as a plain process."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
+
+from .engines import COLLECTIONS, TOKEN, Engine
+
+MANIFESTS = Path(__file__).parents[2] / "extensions/eda/deploy/kubernetes"
+NAMESPACE = ACCOUNT = "openfleet"
+
+
+def manifest(name: str) -> Any:
+    return yaml.safe_load((MANIFESTS / f"{name}.yaml").read_text(encoding="utf-8"))
+
+
+def install(hub: Access) -> None:
+    hub.kubectl("apply", "-k", str(MANIFESTS))
+
+
+def account_kubeconfig(hub: Access, server: str, file: Path) -> Path:
+    """What a pod of the Deployment would connect with, as a kubeconfig: a token of its service account, and its own namespace."""
+    account = manifest("service_account")["metadata"]
+    token = hub.kubectl("create", "token", account["name"], "-n", account["namespace"]).stdout.strip()
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "pod",
+        "clusters": [{"name": "hub", "cluster": {"server": server}}],
+        "users": [{"name": "account", "user": {"token": token}}],
+        "contexts": [{"name": "pod", "context": {"cluster": "hub", "user": "account", "namespace": account["namespace"]}}],
+    }
+    file.write_text(yaml.safe_dump(config), encoding="utf-8")
+    file.chmod(0o600)
+    return file
+
+
+class Deployed(Engine):
+    """The container: command, arguments, environment and settings are those of the manifests; each volume is a folder below `folder`."""
+
+    def __init__(self, account: Access, folder: Path, **variables: Any) -> None:
+        super().__init__(account, folder)
+        container = manifest("deployment")["spec"]["template"]["spec"]["containers"][0]
+        self._volumes = {mount["mountPath"]: folder / mount["name"] for mount in container["volumeMounts"]}
+        for place in self._volumes.values():
+            place.mkdir()
+        files = manifest("config_map")["data"]
+        files["variables.yml"] = json.dumps(yaml.safe_load(files["variables.yml"]) | {"webhook_port": self.port} | variables)
+        for name, text in files.items():
+            (self._volumes["/etc/openfleet"] / name).write_text(text, encoding="utf-8")
+        self._command = [self._here(word) for word in (*container["command"], *container["args"])]
+        self._folder = self._volumes[container["workingDir"]]
+        own = {entry["name"]: self._here(entry["value"]) if "value" in entry else TOKEN for entry in container["env"]}
+        self.environment |= own | {"TMPDIR": str(self._volumes["/tmp"]), "ANSIBLE_COLLECTIONS_PATH": self._collections(folder)}  # noqa: S108
+
+    def _collections(self, folder: Path) -> str:
+        """The image's, and what a site would add to it."""
+        return f"{folder / 'collections'}:{COLLECTIONS}"
+
+    def _here(self, word: str) -> str:
+        """What is a path in the container, as it is on this machine."""
+        places: Mapping[str, Path | str] = {"/usr/share/ansible/collections": COLLECTIONS} | self._volumes
+        for inside, outside in places.items():
+            if inside in word:
+                return word.replace(inside, str(outside))
+        return sys.executable if word == "python3" else word

@@ -1,0 +1,121 @@
+"""What an account asks an API server for: a proxy in front of it that passes everything on, watches too, and writes down the rights used."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import ssl
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import aiohttp
+import yaml
+from aiohttp import web
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
+
+VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+HOP_BY_HOP = ("host", "connection", "accept-encoding", "content-length", "transfer-encoding", "content-encoding")
+
+
+class Right(NamedTuple):
+    """One verb on one resource, as RBAC counts."""
+
+    group: str
+    resource: str
+    verb: str
+
+
+def rights_of(role: Mapping[str, Any]) -> set[Right]:
+    return {
+        Right(group, resource, verb)
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def without(role: Mapping[str, Any], right: Right) -> dict[str, Any]:
+    """The role with this one right less. Each resource gets a rule of its own: a rule may be about several."""
+    rules = [
+        dict(rule) | {"resources": [resource], "verbs": [verb for verb in rule["verbs"] if (*rule["apiGroups"], resource, verb) != right]}
+        for rule in role["rules"]
+        for resource in rule["resources"]
+    ]
+    return dict(role) | {"rules": [rule for rule in rules if rule["verbs"]]}
+
+
+def rights_used(method: str, path: str, query: Mapping[str, str], status: int) -> set[Right]:
+    """The rights that the server has looked for before it answered; nothing for what everybody may, such as its version."""
+    parts = path.strip("/").split("/")
+    root = 2 if parts[0] == "api" else 3
+    group = parts[1] if parts[0] == "apis" else ""
+    inner = parts[root:]
+    if parts[0] not in ("api", "apis") or not inner:
+        return set()
+    if inner[0] == "namespaces" and len(inner) > 2:
+        inner = inner[2:]
+    resource = "/".join([inner[0], *inner[2:]])
+    if method == "GET":
+        return {Right(group, resource, "watch" if query.get("watch") else "get" if len(inner) > 1 else "list")}
+    used = {Right(group, resource, VERBS[method])}
+    if method == "PATCH" and status == 201:  # an apply of what was not there
+        used.add(Right(group, resource, "create"))
+    return used
+
+
+class Recorder:
+    """The proxy. Credentials of those who ask are passed on, and it has none itself."""
+
+    def __init__(self, hub: Access) -> None:
+        cluster = yaml.safe_load(hub.kubeconfig.read_text(encoding="utf-8"))["clusters"][0]["cluster"]
+        self._server = cluster["server"]
+        self._trust = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+        self.used: set[Right] = set()
+        self.refused: set[Right] = set()
+        self.port = 0
+
+    async def _pass_on(self, request: web.Request) -> web.StreamResponse:
+        headers = {key: value for key, value in request.headers.items() if key.lower() not in HOP_BY_HOP}
+        async with self._session.request(
+            request.method, f"{self._server}{request.raw_path}", headers=headers, data=await request.read() or None, allow_redirects=False
+        ) as answer:
+            rights = rights_used(request.method, request.path, request.query, answer.status)
+            (self.refused if answer.status == 403 else self.used).update(rights)
+            kept = {key: value for key, value in answer.headers.items() if key.lower() not in HOP_BY_HOP}
+            passed = web.StreamResponse(status=answer.status, headers=kept)
+            await passed.prepare(request)
+            async for chunk in answer.content.iter_any():
+                await passed.write(chunk)
+            await passed.write_eof()
+            return passed
+
+    async def _serve(self, ready: threading.Event, over: asyncio.Event) -> None:
+        application = web.Application(client_max_size=2**26)
+        application.router.add_route("*", "/{path:.*}", self._pass_on)
+        connections = aiohttp.TCPConnector(ssl=self._trust, limit=0)
+        async with aiohttp.ClientSession(
+            connector=connections, timeout=aiohttp.ClientTimeout(total=None), auto_decompress=False
+        ) as session:
+            self._session = session
+            runner = web.AppRunner(application, shutdown_timeout=1)
+            await runner.setup()
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            self.port = runner.addresses[0][1]
+            ready.set()
+            await over.wait()
+            await runner.cleanup()
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[Recorder]:
+        loop, ready, over = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
+        thread = threading.Thread(target=loop.run_until_complete, args=(self._serve(ready, over),), daemon=True)
+        thread.start()
+        try:
+            ready.wait(30)
+            yield self
+        finally:
+            loop.call_soon_threadsafe(over.set)
+            thread.join(30)
