@@ -99,6 +99,10 @@ def error_from(status: int, body: Any, what: str) -> KubeError:
         return ApplyConflict(f"{what}: {described}. Take the fields out of one of the two, or let the other manager give them up.", owners)
     if status == 403 and any(cause.get("reason") == "NamespaceTerminating" for cause in causes):
         return NamespaceTerminating(f"{what}: the namespace is being deleted, and nothing new can be made in it.")
+    if status == 403 and "attempting to grant RBAC permissions" in message:
+        # In the server's words all rights of the role follow, a hundred lines of them.
+        refused = message.partition(" (groups=")[0].partition(" is attempting")[0]
+        return Forbidden(f"{what}: {refused} cannot bind a role with more rights than its own; grant the verb bind of that role")
     if status in (400, 422):
         return Invalid(f"{what}: {message}", [str(cause["field"]) for cause in causes if cause.get("field")])
     if message.startswith("failed to create typed patch object"):

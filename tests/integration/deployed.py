@@ -13,8 +13,8 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import Acc
 
 from .engines import COLLECTIONS, TOKEN, Engine
 
-MANIFESTS = Path(__file__).parents[2] / "extensions/eda/deploy/kubernetes"
-NAMESPACE = ACCOUNT = "openfleet"
+SERVE = COLLECTIONS / "ansible_collections/openfleet/clusters/extensions/eda/serve.py"
+MANIFESTS = SERVE.parent / "deploy/kubernetes"
 
 
 def manifest(name: str) -> Any:

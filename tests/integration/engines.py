@@ -98,6 +98,16 @@ class Engine:
             self.process.kill()
             self.process.wait()
 
+    def wait(self) -> int | None:
+        """Its exit code, once it has ended."""
+        return self.process.wait(START_SECONDS) if self.process else None
+
+    def end(self, how: signal.Signals) -> int | None:
+        """Ask it to end, and return its exit code."""
+        if self.process:
+            self.process.send_signal(how)
+        return self.wait()
+
     def stop(self) -> None:
         """The engine, and whatever is left of its runs."""
         self.kill()

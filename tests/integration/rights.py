@@ -1,4 +1,4 @@
-"""What an account asks an API server for: a proxy in front of it that passes everything on, watches too, and writes down the rights used."""
+"""What an account asks an API server for: a proxy that passes everything on, watches too, and writes down the rights that were used."""
 
 from __future__ import annotations
 
@@ -95,10 +95,8 @@ class Recorder:
     async def _serve(self, ready: threading.Event, over: asyncio.Event) -> None:
         application = web.Application(client_max_size=2**26)
         application.router.add_route("*", "/{path:.*}", self._pass_on)
-        connections = aiohttp.TCPConnector(ssl=self._trust, limit=0)
-        async with aiohttp.ClientSession(
-            connector=connections, timeout=aiohttp.ClientTimeout(total=None), auto_decompress=False
-        ) as session:
+        connections, patience = aiohttp.TCPConnector(ssl=self._trust, limit=0), aiohttp.ClientTimeout(total=None)
+        async with aiohttp.ClientSession(connector=connections, timeout=patience, auto_decompress=False) as session:
             self._session = session
             runner = web.AppRunner(application, shutdown_timeout=1)
             await runner.setup()
