@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -13,7 +14,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin imp
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 
 from .deployed import Deployed, account_kubeconfig, install, manifest
-from .engines import running
+from .engines import on_request, running
 from .orders import GROUP, Orders
 from .rights import Recorder, Right, rights_of, without
 from .samples import FAULT
@@ -21,6 +22,11 @@ from .samples import FAULT
 # What the server looks for on the way to something else, and no request of its own.
 IMPLIED = {Right("rbac.authorization.k8s.io", "clusterroles", "bind")}
 ROLE = manifest("cluster_role")
+
+
+def named(right: Right) -> str:
+    """How it is said that this right is missing."""
+    return "grant the verb bind of that role" if right.verb == "bind" else f'cannot {right.verb} resource "{right.resource}"'
 
 
 class Site(SimpleNamespace):
@@ -75,23 +81,23 @@ def less(site: Site) -> Iterator[Callable[[Right], None]]:
 
 
 @pytest.mark.parametrize(
-    ("right", "said"),
+    "right",
     [
-        (Right("", "namespaces", "create"), 'cannot create resource "namespaces"'),
-        (Right("", "secrets", "create"), 'cannot create resource "secrets"'),
-        (Right("hypershift.openshift.io", "nodepools", "create"), 'cannot create resource "nodepools"'),
-        (Right(GROUP, "clusterorders", "patch"), 'cannot patch resource "clusterorders"'),
-        (Right("rbac.authorization.k8s.io", "clusterroles", "bind"), "grant the verb bind of that role"),
+        Right("", "namespaces", "create"),
+        Right("", "secrets", "create"),
+        Right("hypershift.openshift.io", "nodepools", "create"),
+        Right("rbac.authorization.k8s.io", "clusterroles", "bind"),
+        Right(GROUP, "clusterorders", "patch"),
     ],
-    ids=lambda value: f"{value.resource}-{value.verb}" if isinstance(value, Right) else "",
+    ids=lambda right: f"{right.resource}-{right.verb}",
 )
-def test_an_order_says_which_right_is_missing(site: Site, less: Callable[[Right], None], right: Right, said: str) -> None:
+def test_an_order_says_which_right_is_missing(site: Site, less: Callable[[Right], None], right: Right) -> None:
     name = f"no-{right.resource}-{right.verb}"
     less(right)
     site.orders.place(name, nodes={"fc430": 1})
     site.until_phase("Failed", name)
     message = site.orders.status(name)["failure"]["message"]
-    assert said in message
+    assert named(right) in message
     assert "\n" not in message
 
 
@@ -103,8 +109,35 @@ def test_an_order_says_which_right_is_missing(site: Site, less: Callable[[Right]
 def test_the_log_says_which_right_is_missing_where_the_order_cannot(site: Site, less: Callable[[Right], None], right: Right) -> None:
     less(right)
     site.orders.place(f"no-{right.resource.replace('/', '-')}", nodes={"fc430": 1})
-    said = f'cannot {right.verb} resource "{right.resource}"'
-    until(lambda: site.engine.said(said), f"{said!r} is in {site.engine.log}")
+    until(lambda: named(right) in site.engine.text(), f"{named(right)!r} is in {site.engine.log}")
+
+
+@on_request
+@pytest.mark.parametrize("right", sorted(rights_of(ROLE)), ids=lambda right: f"{right.resource}-{right.verb}")
+def test_whichever_right_is_missing_is_named_somewhere_in_the_life_of_an_order(
+    site: Site, less: Callable[[Right], None], right: Right
+) -> None:
+    name, before = f"life-{right.resource.replace('/', '-')}-{right.verb}", len(site.engine.text())
+    less(right)
+    if right.verb in ("list", "watch"):  # what is followed already goes on
+        site.engine.stop()
+        site.engine.start(wait=False)
+
+    def reached(condition: Callable[[], object], what: str) -> bool:
+        """Whether it came to that; False where the right was named before."""
+        until(lambda: named(right) in site.engine.text()[before:] or condition(), f"{what}; the log is {site.engine.log}", 90)
+        return named(right) not in site.engine.text()[before:]
+
+    def ready(nodes: int) -> bool:
+        status = site.orders.status(name)
+        return status.get("phase") == "Ready" and status["nodeSets"][0]["ready"] == nodes
+
+    for nodes in (1, 2):
+        site.orders.place(name, nodes={"fc430": nodes}, template="acme.site.finished")
+        if not reached(partial(ready, nodes), f"it has {nodes} nodes"):
+            return
+    site.hub.kubectl("delete", site.orders.kind, name, "-n", site.orders.namespace, "--wait=false")
+    assert not reached(lambda: site.orders.is_gone(name), "it is gone"), "nothing was missing"
 
 
 def test_it_ends_in_order_and_a_new_one_is_not_well_and_says_why_where_it_may_not_watch(site: Site, less: Callable[[Right], None]) -> None:
