@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -51,6 +52,16 @@ def site(new_sandbox: Callable[..., Sandbox], tmp_path_factory: pytest.TempPathF
         with running(Deployed(account, folder)) as engine:
             yield Site(hub=hub, orders=orders, engine=engine, recorder=recorder)
     sandbox.down()
+
+
+def test_a_pod_of_the_deployment_is_let_into_a_namespace_for_restricted_pods(site: Site) -> None:
+    template = manifest("deployment")["spec"]["template"]
+    pod = {"apiVersion": "v1", "kind": "Pod", "spec": template["spec"], "metadata": template["metadata"] | {"generateName": "engine-"}}
+    place = ("-n", manifest("namespace")["metadata"]["name"])
+    site.hub.kubectl("create", "--dry-run=server", "-f", "-", *place, stdin=json.dumps(pod))
+    pod["spec"]["containers"][0]["securityContext"].pop("capabilities")
+    refused = site.hub.kubectl("create", "--dry-run=server", "-f", "-", *place, stdin=json.dumps(pod), check=False)
+    assert "unrestricted capabilities" in refused.stderr
 
 
 def test_with_the_rights_of_the_manifest_and_no_others_an_order_lives_its_whole_life(site: Site) -> None:
@@ -120,7 +131,7 @@ def test_whichever_right_is_missing_is_named_somewhere_in_the_life_of_an_order(
     name, before = f"life-{right.resource.replace('/', '-')}-{right.verb}", len(site.engine.text())
     less(right)
     if right.verb in ("list", "watch"):  # what is followed already goes on
-        site.engine.stop()
+        site.engine.end(signal.SIGTERM)
         site.engine.start(wait=False)
 
     def reached(condition: Callable[[], object], what: str) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SHIPPED = ("meta", "plugins", "roles", "playbooks", "rulebooks", "extensions/sandbox", "extensions/crds")
+SHIPPED = ("meta", "plugins", "roles", "playbooks", "rulebooks", "extensions/sandbox", "extensions/crds", "extensions/eda")
 # What a checkout collects while people work in it.
 PLANTED = (
     ".ansible/roles",
