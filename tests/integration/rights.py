@@ -78,7 +78,7 @@ class Recorder:
         self.port = 0
 
     async def _pass_on(self, request: web.Request) -> web.StreamResponse:
-        headers = {key: value for key, value in request.headers.items() if key.lower() not in HOP_BY_HOP}
+        headers = {key: value for key, value in request.headers.items() if key.lower() not in HOP_BY_HOP} | {"Accept-Encoding": "identity"}
         async with self._session.request(
             request.method, f"{self._server}{request.raw_path}", headers=headers, data=await request.read() or None, allow_redirects=False
         ) as answer:
@@ -96,7 +96,7 @@ class Recorder:
         application = web.Application(client_max_size=2**26)
         application.router.add_route("*", "/{path:.*}", self._pass_on)
         connections, patience = aiohttp.TCPConnector(ssl=self._trust, limit=0), aiohttp.ClientTimeout(total=None)
-        async with aiohttp.ClientSession(connector=connections, timeout=patience, auto_decompress=False) as session:
+        async with aiohttp.ClientSession(connector=connections, timeout=patience) as session:
             self._session = session
             runner = web.AppRunner(application, shutdown_timeout=1)
             await runner.setup()
