@@ -1,4 +1,3 @@
-#!/usr/bin/env python
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Runs ansible-rulebook for a service manager. All arguments are the engine's; it decides nothing about orders.

@@ -153,6 +153,7 @@ def test_whichever_right_is_missing_is_named_somewhere_in_the_life_of_an_order(
 
 def test_it_ends_in_order_and_a_new_one_is_not_well_and_says_why_where_it_may_not_watch(site: Site, less: Callable[[Right], None]) -> None:
     assert site.engine.end(signal.SIGTERM) == 0
+    assert site.engine.said("has given back the lead")  # so it was not ended on the spot
     assert site.engine.processes() == []
     less(Right(GROUP, "clusterorders", "list"))
     site.engine.start(wait=False)
