@@ -30,7 +30,10 @@ async def serve(engine: Engine, arguments: Mapping[str, Any]) -> None:
         await source.run()
     except BaseExceptionGroup as errors:
         # ansible-rulebook shows the text of what is raised, and a group's says nothing.
-        raise errors.exceptions[0] from errors
+        cause: BaseException = errors
+        while isinstance(cause, BaseExceptionGroup):
+            cause = cause.exceptions[0]
+        raise cause from errors
 
 
 class Source:
