@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from .fenced import Change, FencedWriter
 from .kube import CONNECTIONS, Kube, Object, retry_conflicts
-from .kube_errors import Conflict, Invalid, KubeError, NamespaceTerminating, NotFound
+from .kube_errors import Conflict, Forbidden, Invalid, KubeError, NamespaceTerminating, NotFound, Unauthorized
 from .lease import DURATION, Lock, LockHeld, LockLost, LockState, acquire, last_lock, predict, read, release, verify
 from .order_foreign import beside_controller, for_foreign_crd, is_beside_controller, is_reduced
 from .order_status import Action, Job, LostRun, Outcome, derive_status
@@ -221,7 +221,9 @@ class Fulfillment:
 
     def _refuse(self, order: ClusterOrder, step: Action, lock: Lock, error: TemplateError | KubeError) -> LeftAlone:
         refused = isinstance(error, TemplateError)
-        failure = Failure(type(error).__name__, str(error), "prepare the order", retryable=isinstance(error, KubeError) and error.retryable)
+        # A right that is missing is the site's to grant; the order need not be touched after that.
+        retryable = isinstance(error, KubeError) and (error.retryable or isinstance(error, Forbidden | Unauthorized))
+        failure = Failure(type(error).__name__, str(error), "prepare the order", retryable=retryable)
         outcome = Outcome(step, config_version(order), accepted=False if refused else None, failure=failure, job=self._job_now())
         try:
             self._put_down(Ended(order, lock, outcome))

@@ -125,9 +125,10 @@ def test_an_order_says_which_right_is_missing(site: Site, less: Callable[[Right]
     less(right)
     site.orders.place(name, nodes={"fc430": 1})
     site.until_phase("Failed", name)
-    message = site.orders.status(name)["failure"]["message"]
-    assert named(right) in message
-    assert "\n" not in message
+    failure = site.orders.status(name)["failure"]
+    assert named(right) in failure["message"]
+    assert "\n" not in failure["message"]
+    assert failure["retryable"], "a right may be granted any time"
 
 
 @pytest.mark.parametrize(
