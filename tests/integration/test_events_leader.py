@@ -9,13 +9,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import urllib3
-from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
-from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
 
 from .engines import free_port
 from .orders import Orders
@@ -65,14 +63,6 @@ class Instance:
     def end(self, how: signal.Signals) -> None:
         self.process.send_signal(how)
         self.process.wait(60)
-
-
-@pytest.fixture
-def orders(hub: Access, tmp_path: Path) -> Iterator[Orders]:
-    with fresh_namespace(hub) as namespace:
-        place = Orders(hub, namespace, tmp_path)
-        yield place
-        place.clean_up()
 
 
 @pytest.fixture
