@@ -12,6 +12,7 @@ import datetime
 import email.utils
 import json
 import re
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -119,7 +120,7 @@ class Kube:
         return cls(target(options), timeout)
 
     def _new_pool(self) -> urllib3.PoolManager:
-        settings: dict[str, Any] = {"maxsize": CONNECTIONS, "block": True, "retries": False}
+        settings: dict[str, Any] = {"maxsize": CONNECTIONS, "block": True, "retries": False, "socket_options": _socket_options()}
         if self.target.server.startswith("https://"):
             settings["ssl_context"] = self.target.ssl_context()
             if self.target.server_name:
@@ -474,11 +475,18 @@ def _called_of(item: Object) -> str:
     return _called(item["kind"], item["metadata"].get("name", ""), item["metadata"].get("namespace"))
 
 
+def _socket_options() -> list[tuple[int, int, int]]:
+    """Those of urllib3, and that a peer which is silently gone is noticed: a watch only reads, and would wait for it in vain."""
+    wanted = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
+    there = [(socket.IPPROTO_TCP, getattr(socket, name), value) for name, value in wanted.items() if hasattr(socket, name)]
+    return [*urllib3.connection.HTTPConnection.default_socket_options, (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1), *there]
+
+
 def _body(response: urllib3.BaseHTTPResponse) -> Any:
     text = response.data.decode(errors="replace")
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text[:500]
 
 

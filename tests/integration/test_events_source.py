@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -135,6 +136,57 @@ def test_nothing_is_asked_for_while_somebody_works_on_the_order(orders: Orders, 
     assert source.actions("demo") == []
     release(kube, lock)
     asked(source, "provision")
+
+
+@pytest.mark.parametrize("state", ["unmanaged", "manual"])
+def test_an_order_that_is_taken_back_before_its_run_comes_keeps_no_place(orders: Orders, state: str) -> None:
+    with Source(orders, max_in_flight=1, start_timeout=600).running() as source:
+        orders.place()
+        asked(source, "provision")
+        orders.patch({"metadata": {"annotations": {f"{orders.group}/management-state": state}}})
+        orders.place("other")
+        asked(source, "provision", "other")
+
+
+def test_an_order_that_is_deleted_before_its_run_comes_is_deleted_at_once(orders: Orders) -> None:
+    with Source(orders, start_timeout=600).running() as source:
+        orders.place()
+        orders.patch({"metadata": {"finalizers": [f"{orders.group}/infrastructure"]}})
+        asked(source, "provision")
+        orders.hub.kubectl("delete", orders.kind, "demo", "-n", orders.namespace, "--wait=false")
+        asked(source, "delete")
+
+
+def test_an_order_for_clusters_that_the_hub_does_not_know_troubles_no_other(orders: Orders, source: Source) -> None:
+    orders.place()
+    provider = ("--subresource=status", "--type=merge", "-p", '{"status": {"provider": {"type": "capi"}}}')
+    orders.hub.kubectl("patch", orders.kind, "demo", "-n", orders.namespace, *provider)
+    until(lambda: "cluster.x-k8s.io" in str(orders.status().get("conditions")), "the order says what is missing", 30)
+    orders.place("other")
+    asked(source, "provision", "other")
+    assert source.controller.problems() == []
+    orders.patch({"metadata": {"finalizers": [f"{orders.group}/infrastructure"]}})
+    orders.hub.kubectl("delete", orders.kind, "demo", "-n", orders.namespace, "--wait=false")
+    asked(source, "delete")
+
+
+@pytest.mark.usefixtures("source")
+def test_of_two_orders_that_mean_one_namespace_neither_hides_the_other(orders: Orders, tmp_path: Path) -> None:
+    """`a/b-c` and `a-b/c`: both work in the namespace `a-b-c`."""
+    place = f"{orders.namespace}-b"
+    orders.hub.kubectl("create", "namespace", place)
+    try:
+        other = Orders(orders.hub, place, tmp_path)
+        orders.place("b-c", annotations={f"{orders.group}/management-state": "manual"})
+        until(lambda: orders.status("b-c"), "the first is looked at")
+        other.place("c", annotations={f"{orders.group}/management-state": "manual"})
+        until(lambda: other.status("c"), "the second is looked at")
+        other.hub.kubectl("delete", other.kind, "c", "-n", place)
+        labels = {f"{orders.group}/clusterorder": "b-c", f"{orders.group}/clusterorder-namespace": orders.namespace}
+        orders.hub.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": orders.working("b-c"), "labels": labels}})
+        until(lambda: orders.condition("NamespaceCreated", "b-c")["status"] == "True", "the first is still followed", 30)
+    finally:
+        orders.hub.kubectl("delete", "namespace", place, "--wait=false")
 
 
 def test_orders_that_come_while_the_engine_is_busy_go_into_few_events(orders: Orders, source: Source) -> None:

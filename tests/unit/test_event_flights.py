@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.events.flights import RESYNC, Flights, Wish
+from ansible_collections.openfleet.clusters.plugins.module_utils.events.flights import RESYNC, WITHOUT_LOCK_SECONDS, Flights, Wish
 from ansible_collections.openfleet.clusters.plugins.module_utils.events.workqueue import Key
 from ansible_collections.openfleet.clusters.plugins.module_utils.lease import LockState
 from ansible_collections.openfleet.clusters.plugins.module_utils.order_status import Action
@@ -97,6 +97,27 @@ def test_a_run_is_over_when_the_lock_shows_it_or_it_never_began(seen: LockState 
     assert not wanted.is_over(key(1), lock(7), NOW, 1e9)  # the engine has not even taken it
     run.began = 100.0
     assert wanted.is_over(key(1), seen, NOW, 100.0 + after) is is_over
+
+
+def test_a_run_that_nobody_wants_any_more_is_over_unless_it_has_begun() -> None:
+    wanted = flights()
+    wanted.want(key(1), wish(token=7))
+    run = wanted.start()
+    assert run
+    run.began = 100.0
+    assert wanted.is_over(key(1), lock(7), NOW, 100.0, unwanted=True)
+    assert not wanted.is_over(key(1), lock(8, "run"), NOW, 100.0, unwanted=True)
+
+
+def test_a_deletion_without_a_lock_is_given_up_soon() -> None:
+    wanted = Flights(batch_size=1, max_in_flight=2, patience=600)
+    wanted.want(key(1), wish("delete", token=0))
+    wanted.want(key(2), wish(token=0))
+    while run := wanted.start():
+        run.began = 100.0
+    assert wanted.gives_up_in(key(1), None, 100.0) == WITHOUT_LOCK_SECONDS
+    assert wanted.is_over(key(1), None, NOW, 101.0 + WITHOUT_LOCK_SECONDS)
+    assert not wanted.is_over(key(2), None, NOW, 101.0 + WITHOUT_LOCK_SECONDS)
 
 
 def test_an_event_has_names_only() -> None:

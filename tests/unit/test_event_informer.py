@@ -178,6 +178,7 @@ def test_a_write_of_our_own_is_not_undone_by_what_was_before_it() -> None:
         await until(lambda: len(told) == 2)
         assert told == [(None, "3"), ("8", "10")]
         server.see("ADDED", item("a", 11, uid="made anew"))
-        await until(lambda: len(told) == 3)
+        await until(lambda: len(told) == 4)
+        assert told[2:] == [("10", None), (None, "11")], "what was there before is gone"
 
     play(server, scenario)

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 import urllib3
 from ansible_collections.openfleet.clusters.extensions.sandbox.certificates import Authority
+from ansible_collections.openfleet.clusters.plugins.module_utils.events import intake
 from ansible_collections.openfleet.clusters.plugins.module_utils.events import intake as intake_module
 from ansible_collections.openfleet.clusters.plugins.module_utils.events.intake import Buckets, Intake
 from ansible_collections.openfleet.clusters.plugins.module_utils.events.metrics import Metrics, State
@@ -200,6 +201,34 @@ def test_certificate_token_and_signature_are_all_asked_for_where_all_are_set(cer
         with pytest.raises(urllib3.exceptions.HTTPError):
             server.code(headers=headers)
         assert server.noted == NOTED
+
+
+def test_certificates_that_are_renewed_are_used_without_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "CERTIFICATE_SECONDS", 0.05)
+    file = tmp_path / "server.pem"
+
+    def renew() -> urllib3.PoolManager:
+        """A certificate by an authority that only the clients of this pool trust."""
+        authority = Authority("renewed")
+        file.write_bytes(b"".join(authority.server("server", ["127.0.0.1"])))
+        return urllib3.PoolManager(ssl_context=ssl.create_default_context(cadata=authority.pem.decode()), retries=False, timeout=30)
+
+    def is_trusted(server: Server, pool: urllib3.PoolManager) -> bool:
+        try:
+            return server.code(scheme="https", pool=pool) == 202
+        except urllib3.exceptions.HTTPError:
+            return False
+
+    first = renew()
+    with serving(certfile=str(file), rate_limit=10**6) as server:
+        assert is_trusted(server, first)
+        file.write_bytes(b"half a certif")
+        time.sleep(0.2)
+        second = renew()
+        deadline = time.monotonic() + 30
+        while not is_trusted(server, second):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
 
 
 def test_certificates_that_cannot_be_used_are_told_of_at_the_start(tmp_path: Path) -> None:

@@ -22,12 +22,17 @@ class Nobody:
         raise AssertionError(event)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def leads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a Lease, so that nobody is asked for one."""
+
+    async def nothing(_self: Any, _lock: Lock) -> None:
+        return
+
     monkeypatch.setattr(Leadership, "_acquire", lambda _self: Lock("default", "it", "us", 1, 15, "", "1"))
+    monkeypatch.setattr(Leadership, "_give_back", nothing)
 
 
-@pytest.mark.usefixtures("leads")
 def test_a_fault_of_ours_is_raised_as_it_is_however_deep_it_happened(monkeypatch: pytest.MonkeyPatch) -> None:
     async def broken(_self: Any) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -38,7 +43,8 @@ def test_a_fault_of_ours_is_raised_as_it_is_however_deep_it_happened(monkeypatch
         asyncio.run(serve(Nobody(), HUB | {"webhook": {"port": 0}}))
 
 
-def test_an_address_in_use_ends_it() -> None:
+def test_an_address_in_use_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Controller, "run", lambda _self: asyncio.sleep(60))
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()

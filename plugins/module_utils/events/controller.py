@@ -94,10 +94,11 @@ class Controller:
         self._orders = Mirror(watching, names.api_version, "ClusterOrder", self._order_changed)
         self._locks = Mirror(watching, lease.API_VERSION, "Lease", self._lock_changed, _selector(lease.labels()))
         self._namespaces = Mirror(watching, "v1", "Namespace", self._namespace_changed, names.order_label)
+        self._needed = (self._orders, self._locks, self._namespaces)
         self._clusters: dict[tuple[str, str], Mirror] = {}  # by apiVersion and kind, each begun when an order needs it
         self._tasks: asyncio.TaskGroup | None = None
 
-        self._places: dict[str, Key] = {}  # which order a working namespace belongs to
+        self._places: dict[str, set[Key]] = {}  # which orders mean a working namespace; two may, and one of them is told so by its run
         self._phases: dict[Key, str] = {}  # as last told of
         self._done: dict[Key, Done] = {}
         self._repair_at: dict[Key, float] = {}
@@ -111,9 +112,9 @@ class Controller:
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
-                for mirror in self._mirrors():
+                for mirror in self._needed:
                     tasks.create_task(mirror.follow())
-                for mirror in self._mirrors():
+                for mirror in self._needed:
                     await mirror.listed.wait()
                 log.info("%d orders are followed", len(self._orders.all()))
                 tasks.create_task(self._start_runs())
@@ -129,8 +130,9 @@ class Controller:
 
     def problems(self) -> list[str]:
         """Why the source is not well; nothing where it is."""
-        waiting = [f"{mirror.kind} is not listed yet" for mirror in self._mirrors() if not mirror.listed.is_set()]
-        return waiting or [f"the watch of {kind} is broken" for kind in broken(self._mirrors(), BROKEN_SECONDS)]
+        waiting = [f"{mirror.kind} is not listed yet" for mirror in self._needed if not mirror.listed.is_set()]
+        # Kinds of clusters that this hub does not have, or that nobody lets us see, are told of on the orders that mean them.
+        return waiting or [f"the watch of {kind} is broken" for kind in broken(filter(_was_listed, self._mirrors()), BROKEN_SECONDS)]
 
     def state(self) -> State:
         """For whoever reads the metrics."""
@@ -139,7 +141,7 @@ class Controller:
         return State(True, phases, self._flights.counts(), self._flights.runs, len(self._queue), restarts)
 
     def _mirrors(self) -> list[Mirror]:
-        return [self._orders, self._locks, self._namespaces, *self._clusters.values()]
+        return [*self._needed, *self._clusters.values()]
 
     async def _start_runs(self) -> None:
         while True:
@@ -169,9 +171,10 @@ class Controller:
         item = after or before or {}
         key = Key(item["metadata"]["namespace"], item["metadata"]["name"])
         if after is None:
-            self._gone(key, ClusterOrder.from_object(item, self._settings.names.group))
+            self._gone(key)
+            self._news.put_nowait(transition("deleted", key, ClusterOrder.from_object(item, self._settings.names.group), "Gone", ""))
             return
-        self._places[working_namespace(*key)] = key
+        self._places.setdefault(working_namespace(*key), set()).add(key)
         if not self._orders.listed.is_set():
             # What had happened before this source began is not news.
             self._phases[key] = ClusterOrder.from_object(item, self._settings.names.group).phase
@@ -191,60 +194,69 @@ class Controller:
         self._look_at_place((after or before or {})["metadata"]["namespace"])
 
     def _look_at_place(self, namespace: str) -> None:
-        key = self._places.get(namespace)
-        if key is None:
-            return
         loop = asyncio.get_running_loop()
-        began, timer = self._bursts.get(key, (loop.time(), None))
-        if timer:
-            timer.cancel()
-        calm = min(loop.time() + CALM_SECONDS, began + LONGEST_BURST_SECONDS)
-        self._bursts[key] = (began, loop.call_at(calm, self._burst_is_over, key))
+        for key in self._places.get(namespace, ()):
+            began, timer = self._bursts.get(key, (loop.time(), None))
+            if timer:
+                timer.cancel()
+            calm = min(loop.time() + CALM_SECONDS, began + LONGEST_BURST_SECONDS)
+            self._bursts[key] = (began, loop.call_at(calm, self._burst_is_over, key))
 
     def _burst_is_over(self, key: Key) -> None:
         self._bursts.pop(key, None)
         self._queue.add(key)
 
-    def _gone(self, key: Key, order: ClusterOrder) -> None:
-        self._places.pop(working_namespace(*key), None)
+    def _gone(self, key: Key) -> None:
+        place = working_namespace(*key)
+        self._places.get(place, set()).discard(key)
+        if not self._places.get(place):
+            self._places.pop(place, None)
         for known in (self._phases, self._done, self._repair_at, self._asked):
             known.pop(key, None)
         self._flights.withdraw(key)
         self._land(key)
-        self._news.put_nowait(transition("deleted", key, order, "Gone", ""))
 
     # One look
 
     async def _look(self, key: Key) -> None:
-        item = self._orders.get(key) or await self._in_pool(
+        known = self._orders.get(key)
+        item = known or await self._in_pool(
             lambda: self._kube.find(self._settings.names.api_version, "ClusterOrder", key.name, key.namespace)
         )
         if item is None:
             return
-        order = ClusterOrder.from_object(item, self._settings.names.group)
+        order, lock = ClusterOrder.from_object(item, self._settings.names.group), await self._lock(key)
+        # First of all: nothing that is wrong with an order may keep the place of its run, which others wait for.
+        self._land_if_over(key, order, lock)
         if order.management_state == "unmanaged":
             self._flights.withdraw(key)
             return
         world = await self._world(key, order)
         if world is None:
             return
-        lock, before = self._lock(key), order.resource_version
+        before = order.resource_version
         try:
             order = await self._in_pool(lambda: self._run.sync(order, world, lock))
         except NotFound:
             return
+        if known and self._orders.get(key) is None:
+            return  # it went meanwhile
         if order.resource_version != before:
             self._orders.remember(order.raw)
             self._metrics.wrote_status()
         self._tell_of_phase(key, order)
-        await self._decide(key, order, world)
+        await self._decide(key, order, world, lock)
 
-    def _lock(self, key: Key) -> LockState | None:
+    async def _lock(self, key: Key) -> LockState | None:
+        """The order's lock. That it has run out is believed of the hub only: our copy may be late."""
         item = self._locks.get(Key(key.namespace, lease.lease_name(key.name)))
-        return lease.state_of(item) if item else None
+        lock = lease.state_of(item) if item else None
+        if lock and lock.lost_since(self._now()):
+            return await self._in_pool(lambda: lease.read(self._kube, *key))
+        return lock
 
     async def _world(self, key: Key, order: ClusterOrder) -> World | None:
-        """What is there for the order; None while the objects of its cluster are not listed yet."""
+        """What is there for the order; None while the objects of its cluster are being listed for the first time."""
         namespace = working_namespace(order.namespace, order.name)
         exists = self._namespaces.get(Key("", namespace)) is not None
         kind = provider_type(order)
@@ -258,7 +270,8 @@ class Controller:
             for api_version, watched in provider.WATCHES:
                 mirror = self._followed(api_version, watched)
                 if not mirror.listed.is_set():
-                    return None
+                    # A refusal is the trouble of these orders and of no others.
+                    return World(unknown_spec(order, mirror.refusal), exists) if mirror.refusal else None
                 items += mirror.below(namespace)
             return World(provider.seen(kept_spec(order), items), exists)
         except KubeError as error:
@@ -269,21 +282,22 @@ class Controller:
         if known is None and self._tasks:
             known = self._clusters[api_version, kind] = Mirror(self._watching, api_version, kind, self._cluster_changed)
             self._tasks.create_task(known.follow())
+            self._tasks.create_task(self._look_at_all_when(known.refused))
             self._tasks.create_task(self._look_at_all_when(known.listed))
         return self._clusters[api_version, kind]
 
     async def _look_at_all_when(self, listed: asyncio.Event) -> None:
         await listed.wait()
-        for key in self._places.values():
-            self._queue.add(key)
+        for item in self._orders.all():
+            self._queue.add(Key(item["metadata"]["namespace"], item["metadata"]["name"]))
 
     async def _ask(self, key: Key, order: ClusterOrder, provider: Provider) -> ClusterSpec:
         """What a provider says that has to be asked: not at each look, which anybody's webhook may cause, and again after a while."""
+        self._queue.add_after(key, self._settings.poll)
         at, spec = self._asked.get(key, (0.0, ClusterSpec()))
         if time.monotonic() - at > ASKED_SECONDS:
             spec = await self._in_pool(lambda: provider.status(kept_spec(order)))
             self._asked[key] = (time.monotonic(), spec)
-        self._queue.add_after(key, self._settings.poll)
         return spec
 
     def _tell_of_phase(self, key: Key, order: ClusterOrder) -> None:
@@ -297,13 +311,10 @@ class Controller:
 
     # What is to be done
 
-    async def _decide(self, key: Key, order: ClusterOrder, world: World) -> None:
-        now, clock, lock = self._now(), time.monotonic(), self._lock(key)
+    async def _decide(self, key: Key, order: ClusterOrder, world: World, lock: LockState | None) -> None:
+        now, clock = self._now(), time.monotonic()
         if self._flights.flying(key):
-            if not self._flights.is_over(key, lock, now, clock):
-                self._queue.add_after(key, self._until_lock_ends(lock, now) or self._flights.gives_up_in(key, clock) + SECOND_MORE)
-                return
-            self._landed(key, order, clock)
+            return
         if lock and not lock.is_free(now):
             self._flights.withdraw(key)
             self._queue.add_after(key, self._until_lock_ends(lock, now) or BROKEN_SECONDS)
@@ -361,14 +372,21 @@ class Controller:
         ends = lock.expires() if lock and lock.holder else None
         return max(0.0, (ends - now).total_seconds()) + SECOND_MORE if ends else None
 
-    def _landed(self, key: Key, order: ClusterOrder, clock: float) -> None:
-        run = self._land(key)
-        if run:
-            before = self._done.get(key)
-            again = before is not None and (before.uid, before.generation, before.action) == (order.uid, order.generation, run.action)
-            times = before.times + 1 if before and again else 1
-            self._done[key] = Done(order.uid, order.generation, run.action, times, clock)
-            self._repair_at[key] = clock + self._settings.resync
+    def _land_if_over(self, key: Key, order: ClusterOrder, lock: LockState | None) -> None:
+        """Land what is under way for the order if it has ended; else look again when it may have."""
+        now, clock, run = self._now(), time.monotonic(), self._flights.flying(key)
+        if run is None:
+            return
+        # A run that has yet to lock the order will leave it alone then.
+        unwanted = order.management_state != "managed" or (order.is_deleting and run.action != "delete")
+        if not self._flights.is_over(key, lock, now, clock, unwanted):
+            self._queue.add_after(key, self._until_lock_ends(lock, now) or self._flights.gives_up_in(key, lock, clock) + SECOND_MORE)
+            return
+        self._land(key)
+        before = self._done.get(key)
+        again = before is not None and (before.uid, before.generation, before.action) == (order.uid, order.generation, run.action)
+        self._done[key] = Done(order.uid, order.generation, run.action, before.times + 1 if before and again else 1, clock)
+        self._repair_at[key] = clock + self._settings.resync
 
     def _land(self, key: Key) -> Run | None:
         run = self._flights.land(key)
@@ -411,6 +429,10 @@ def reason(order: ClusterOrder, cluster: ClusterSpec, action: Action) -> str:
     if not order.is_carried_out:
         return "SpecNotCarriedOut"
     return "NodesDiffer" if cluster.exists else "ClusterMissing"
+
+
+def _was_listed(mirror: Mirror) -> bool:
+    return mirror.listed.is_set()
 
 
 def _selector(labels: dict[str, str]) -> str:

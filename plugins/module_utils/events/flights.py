@@ -3,7 +3,8 @@
 """Which actions are asked for and which are under way: one for each order, some orders in a run, a few runs at a time. Talks to nobody.
 
 An action is under way until the order's lock shows that its run has ended: another token than before, and nobody who holds it. A run that
-was killed leaves a lock that runs out. One that never took the lock is given up after `patience` seconds.
+was killed leaves a lock that runs out. One that never took the lock is given up after `patience` seconds. In a namespace that is being
+deleted there is no lock, and a run to delete has nothing to show its end by: it is given up sooner, since deleting twice is deleting once.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from .workqueue import Key
 # As an OSAC controller names them; a rulebook that knows webhooks by their endpoint knows our events, too.
 ENDPOINTS = {"provision": "create-hosted-cluster", "delete": "delete-hosted-cluster", "post_install": "post-install"}
 RESYNC = "Resync"
+WITHOUT_LOCK_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -103,17 +105,25 @@ class Flights:
     def flying(self, key: Key) -> Run | None:
         return self._flying.get(key)
 
-    def is_over(self, key: Key, lock: LockState | None, now: datetime | None, clock: float) -> bool:
-        """Whether what is under way for the order has ended, as far as its lock and the time tell."""
+    def is_over(self, key: Key, lock: LockState | None, now: datetime | None, clock: float, unwanted: bool = False) -> bool:
+        """Whether what is under way for the order has ended, as far as its lock and the time tell.
+
+        What is `unwanted` meanwhile will not begin if it has not begun.
+        """
         run = self._flying[key]
         if (lock.token if lock else 0) != run.wishes[key].token:
             return lock is None or lock.is_free(now)
-        return run.began is not None and clock > run.began + self._patience
+        return run.began is not None and (unwanted or clock > run.began + self._patience_with(key, lock))
 
-    def gives_up_in(self, key: Key, clock: float) -> float:
+    def gives_up_in(self, key: Key, lock: LockState | None, clock: float) -> float:
         """How many seconds are left for the run to take the order's lock."""
+        began, patience = self._flying[key].began, self._patience_with(key, lock)
+        return patience if began is None else max(0.0, began + patience - clock)
+
+    def _patience_with(self, key: Key, lock: LockState | None) -> float:
         run = self._flying[key]
-        return self._patience if run.began is None else max(0.0, run.began + self._patience - clock)
+        has_lock = lock is not None or run.action != "delete" or run.wishes[key].token > 0
+        return self._patience if has_lock else min(self._patience, WITHOUT_LOCK_SECONDS)
 
     def land(self, key: Key) -> Run | None:
         """The order's run is over for it. The run itself is when it is for all its orders."""

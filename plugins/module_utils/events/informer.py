@@ -42,6 +42,8 @@ class Mirror:
         """`changed` gets the object as it was and as it is; None is for what is not there."""
         self.kind = kind
         self.listed = asyncio.Event()
+        self.refusal: KubeError | None = None  # why nothing can be listed: the server has no such kind, or does not let us
+        self.refused = asyncio.Event()  # for the first time
         self.restarts = 0
         self._kube = kube
         self._api_version = api_version
@@ -84,7 +86,11 @@ class Mirror:
                 await asyncio.sleep(max(0.0, FIRST_RETRY_SECONDS - (time.monotonic() - started)))
             except Gone:
                 self._version = ""
-            except (KubeError, ValueError, KeyError, TypeError) as error:  # the latter are of answers that are no Kubernetes API's
+                await asyncio.sleep(FIRST_RETRY_SECONDS)
+            except Exception as error:  # noqa: BLE001 - answers may be no Kubernetes API's, or too deep to be read; neither ends the others
+                if isinstance(error, KubeError) and not error.retryable:
+                    self.refusal = error
+                    self.refused.set()
                 failures = 0 if self._broken_since is None else failures
                 self._broken_since = self._broken_since or time.monotonic()
                 wait = min(FIRST_RETRY_SECONDS * 2 ** min(failures, 16), LAST_RETRY_SECONDS) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
@@ -122,9 +128,9 @@ class Mirror:
         if event.type == "DELETED":
             self._remove(event.object)
         elif event.type in ("ADDED", "MODIFIED"):
-            before = self.get(_key(event.object))
+            before = self._without_another(event.object)
             # A write of our own may be known already, and what was before it come later.
-            if before is None or before["metadata"]["uid"] != event.object["metadata"]["uid"] or _is_newer(event.object, before):
+            if before is None or _is_newer(event.object, before):
                 self._put(event.object)
                 self._tell(before, event.object)
 
@@ -133,12 +139,21 @@ class Mirror:
         for item in [item for item in self.all() if _key(item) not in there]:
             self._remove(item)
         for item in items:
-            before = self.get(_key(item))
+            before = self._without_another(item)
             if before is None or before["metadata"]["resourceVersion"] != item["metadata"]["resourceVersion"]:
                 self._put(item)
                 self._tell(before, item)
         self._version = items.version
+        self.refusal = None
         self.listed.set()
+
+    def _without_another(self, item: Object) -> Object | None:
+        """The object as it was. Another one of that name is gone, though nobody said so."""
+        before = self.get(_key(item))
+        if before and before["metadata"]["uid"] != item["metadata"]["uid"]:
+            self._remove(before)
+            return None
+        return before
 
     def _tell(self, before: Object | None, after: Object | None) -> None:
         try:

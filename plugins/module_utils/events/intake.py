@@ -18,6 +18,7 @@ import ssl
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..selection import NoSuchSelection, OrderName, named
@@ -30,6 +31,7 @@ log = logging.getLogger(__name__)
 ENDPOINTS = ("create-hosted-cluster", "delete-hosted-cluster")
 BODY_SECONDS = 10.0
 CLIENTS = 10_000
+CERTIFICATE_SECONDS = 60.0
 
 if TYPE_CHECKING:
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -68,9 +70,22 @@ class Intake:
                 raise BadSettings(f"Webhooks cannot be taken at {self._settings.host}:{self._settings.port}: {error}.") from error
             self.port = runner.addresses[0][1]
             log.info("webhooks are taken at %s:%d", self._settings.host, self.port)
-            await asyncio.Event().wait()
+            await self._follow_certificates()
         finally:
             await runner.cleanup()
+
+    async def _follow_certificates(self) -> None:
+        """Read them again when their files have changed, for ever: they are renewed more often than this process is started."""
+        seen = _changed_at(self._settings)
+        while True:
+            await asyncio.sleep(CERTIFICATE_SECONDS)
+            if self._tls and (now := _changed_at(self._settings)) != seen:
+                try:
+                    _load(self._tls, self._settings)
+                    log.info("the certificates for webhooks were read again")
+                except (OSError, ssl.SSLError) as error:
+                    log.warning("the certificates for webhooks cannot be read again, so the old ones stay: %s", error)
+                seen = now
 
     async def _answer(self, request: web.Request, handle: Handler) -> web.StreamResponse:
         """Every answer is counted, and every mistake gets one: what no route knows is 404, and a fault of ours ends nothing."""
@@ -170,11 +185,23 @@ def _tls(settings: Webhook) -> ssl.SSLContext | None:
     if not settings.certfile:
         return None
     try:
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=settings.cafile or None)
-        context.load_cert_chain(settings.certfile, settings.keyfile or None, password="")
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        _load(context, settings)
     except (OSError, ssl.SSLError) as error:
         raise BadSettings(f"The certificates for webhooks cannot be used ({error}); check certfile, keyfile and cafile.") from error
     if settings.cafile:
         # Not required by the handshake: whoever asks for health or metrics, like a kubelet, need not have one.
         context.verify_mode = ssl.CERT_OPTIONAL
     return context
+
+
+def _load(context: ssl.SSLContext, settings: Webhook) -> None:
+    context.load_cert_chain(settings.certfile, settings.keyfile or None, password="")
+    if settings.cafile:
+        context.load_verify_locations(settings.cafile)
+
+
+def _changed_at(settings: Webhook) -> list[float]:
+    """When the files of certificates were last written; 0 for one that is just being replaced."""
+    files = [Path(name) for name in (settings.certfile, settings.keyfile, settings.cafile) if name]
+    return [file.stat().st_mtime if file.exists() else 0.0 for file in files]

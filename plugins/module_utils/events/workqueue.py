@@ -51,10 +51,14 @@ class WorkQueue:
         """Add the key later; of several times that were asked for, the earliest counts."""
         loop = asyncio.get_running_loop()
         timer = self._timers.get(key)
-        if timer is None or timer.when() <= loop.time() or timer.when() > loop.time() + seconds:
+        if timer is None or timer.when() > loop.time() + seconds:
             if timer:
                 timer.cancel()
-            self._timers[key] = loop.call_later(seconds, self.add, key)
+            self._timers[key] = loop.call_later(seconds, self._is_due, key)
+
+    def _is_due(self, key: Key) -> None:
+        self._timers.pop(key, None)
+        self.add(key)
 
     async def work(self) -> None:
         """Take keys for ever; run as many of these at once as keys may be handled at once."""
