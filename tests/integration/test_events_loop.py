@@ -197,6 +197,18 @@ def test_an_order_that_is_deleted_while_it_is_provisioned_goes_away(loop: Loop) 
 
 
 @pytest.mark.usefixtures("flaky")
+def test_a_namespace_that_is_deleted_with_orders_in_it_goes_away(loop: Loop) -> None:
+    """No lock can be taken in it any more."""
+    with fresh_namespace(loop.hub) as namespace:
+        orders = Orders(loop.hub, namespace, loop.folder)
+        orders.place("inside", nodes={"fc430": 1})
+        until(lambda: orders.status("inside").get("phase") == "Ready", f"it is Ready; the log is {loop.engine.log}", 180)
+        loop.hub.kubectl("delete", "namespace", namespace, "--wait=false")
+        until(lambda: loop.hub.get("namespace", namespace) is None, f"all of it is gone; the log is {loop.engine.log}", 300)
+        assert loop.hub.get("namespace", orders.working("inside")) is None
+
+
+@pytest.mark.usefixtures("flaky")
 def test_what_is_not_managed_is_left_alone(loop: Loop) -> None:
     state = f"{loop.orders.group}/management-state"
     loop.orders.place("manual", nodes={"fc430": 1}, annotations={state: "manual"})
