@@ -4,7 +4,7 @@
 
 The engine may end with exit code 0 when it can work no longer: a variable in an action was not defined, or a source has returned. And its
 playbook runs are in sessions of their own, so they outlive it. This program ends with 0 only if it was asked to end, by SIGTERM or SIGINT,
-and never before the last process below it: runs under way have a while to end in order, then they are killed.
+and never before the last process below it: what the engine leaves behind has a while to end, then it is killed.
 
 It is a file that is run by its path, because a collection has no other way to bring a program. Linux only.
 """

@@ -8,7 +8,7 @@ import signal
 
 
 def hear_signals() -> None:
-    """Give the signals back to ansible-rulebook, which ends in order: its sources give back what they hold, its runs go to their end.
+    """Give the signals back to ansible-rulebook, which ends in order: its sources give back what they hold, and its runs are ended.
 
     The Java machine has taken them, and would end the process on the spot.
     """
