@@ -141,7 +141,7 @@ def test_the_api_server_away_at_any_moment(site: Site) -> None:
         until(lambda: site.orders.hub.kubectl("get", "--raw=/readyz", check=False).returncode == 0, "the server is back")
     assert site.engine.is_running
     site.check()
-    assert site.engine.is_well()
+    until(site.engine.is_well, "every watch has come back", 60)
 
 
 def test_a_second_engine_takes_over_when_the_machine_of_the_first_dies(site: Site, tmp_path: Path) -> None:

@@ -74,10 +74,10 @@ def first_port(manager: ProcessStatus) -> int:
 
 
 def kill(sandbox: Sandbox, name: str) -> ProcessStatus:
-    """Kill one of the managers, and wait until that is noticed."""
+    """Kill one of the managers, and wait until the sandbox has noticed its end."""
     victim = managers(sandbox)[name]
     os.kill(victim.pid, signal.SIGKILL)
-    until(lambda: not managers(sandbox)[name].running, "the crash is noticed")
+    until(lambda: not Path(f"/proc/{victim.pid}").exists(), "it is dead, and has no port any more")
     return victim
 
 

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 WATCH_SECONDS = 240
-FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 0.25, 30.0
+FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 0.25, 10.0
 
 
 class Mirror:
