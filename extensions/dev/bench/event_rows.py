@@ -144,15 +144,15 @@ def thousand_orders(load: Sandbox) -> list[Row]:
     """A thousand orders with clusters, made by hand: what the source needs for them."""
     kube = Kube.connect({"kubeconfig": str(load.kubeconfig())})
     with timed(f"{THOUSAND} orders with clusters made"):
-        _all(kube, lambda number: _by_hand(kube, f"many-{number}"))
+        _all(kube, lambda number: _by_hand(kube, f"kept-{number}"))
     with source(load) as served, paused(load, "hypershift-standin"):
         with timed(f"A status pass over {THOUSAND} orders") as taken:
             until(lambda: served.metric("status_writes_total") >= THOUSAND, "all are written", WAIT_SECONDS)
         memory = served.memory()
         before = served.metric("status_writes_total")
         with timed(f"{THOUSAND} HostedClusters change at once"):
-            _all(kube, lambda number: _change(kube, f"many-{number}", "AllAtOnce"))
-            _all(kube, lambda number: _change(kube, f"many-{number}", "AndAgain"))
+            _all(kube, lambda number: _change(kube, f"kept-{number}", "AllAtOnce"))
+            _all(kube, lambda number: _change(kube, f"kept-{number}", "AndAgain"))
             until(lambda: _count(kube, "AndAgain") == THOUSAND, "all show it", WAIT_SECONDS)
         writes = int(served.metric("status_writes_total") - before)
     return [
@@ -165,7 +165,7 @@ def thousand_orders(load: Sandbox) -> list[Row]:
 def status_lag(load: Sandbox) -> Iterator[Row]:
     """From the answer to the write of a HostedCluster until a watch shows it on the order, for many that change one after the other."""
     kube = Kube.connect({"kubeconfig": str(load.kubeconfig())})
-    names = [f"many-{number}" for number in range(CHANGING)]
+    names = [f"kept-{number}" for number in range(CHANGING)]
     shown: dict[str, float] = {}
     reason = f"Lag{secrets.token_hex(2)}"
     since = kube.list_all(API, "ClusterOrder").version
@@ -197,8 +197,8 @@ def coalesced(load: Sandbox) -> Iterator[Row]:
         until(lambda: served.metric("queue") == 0, "all are looked at", WAIT_SECONDS)
         before = served.metric("status_writes_total")
         for number in range(BURST):
-            _change(kube, "many-0", f"Burst{number}")
-        until(lambda: f"Burst{BURST - 1}" in json.dumps(kube.get(API, "ClusterOrder", "many-0", "orders")), "the last shows")
+            _change(kube, "kept-0", f"Burst{number}")
+        until(lambda: f"Burst{BURST - 1}" in json.dumps(kube.get(API, "ClusterOrder", "kept-0", "orders")), "the last shows")
         writes = int(served.metric("status_writes_total") - before)
     yield f"a burst of {BURST} changes of one HostedCluster", f"{writes} writes", f"{BURST} changes", f"{writes / BURST:.2f} x"
 
