@@ -33,6 +33,7 @@ FIFTY, THOUSAND, CHANGING = 50, 1000, 200
 WEBHOOK_SECONDS, SENDERS = 10.0, 8
 PACE_SECONDS = 0.02
 BURST = 20
+QUIET_SECONDS = 3.0
 HYPERSHIFT = "hypershift.openshift.io/v1beta1"
 API = "cloudkit.openshift.io/v1alpha1"
 NOW = "2026-01-01T00:00:00Z"
@@ -175,8 +176,8 @@ def status_lag(load: Sandbox) -> Iterator[Row]:
             if reason in json.dumps(event.object.get("status", {})):
                 shown.setdefault(event.object["metadata"]["name"], time.monotonic())
 
-    with source(load) as served, paused(load, "hypershift-standin"):
-        until(lambda: served.metric("queue") == 0, "all are looked at", WAIT_SECONDS)
+    with paused(load, "hypershift-standin"), source(load) as served:
+        _settled(served)
         threading.Thread(target=watch, daemon=True).start()
         sent = {}
         with timed(f"{CHANGING} HostedClusters change one after the other"):
@@ -193,14 +194,25 @@ def status_lag(load: Sandbox) -> Iterator[Row]:
 def coalesced(load: Sandbox) -> Iterator[Row]:
     """A burst of changes of one HostedCluster."""
     kube = Kube.connect({"kubeconfig": str(load.kubeconfig())})
-    with source(load) as served, paused(load, "hypershift-standin"):
-        until(lambda: served.metric("queue") == 0, "all are looked at", WAIT_SECONDS)
+    with paused(load, "hypershift-standin"), source(load) as served:
+        _settled(served)
         before = served.metric("status_writes_total")
         for number in range(BURST):
             _change(kube, "kept-0", f"Burst{number}")
         until(lambda: f"Burst{BURST - 1}" in json.dumps(kube.get(API, "ClusterOrder", "kept-0", "orders")), "the last shows")
         writes = int(served.metric("status_writes_total") - before)
     yield f"a burst of {BURST} changes of one HostedCluster", f"{writes} writes", f"{BURST} changes", f"{writes / BURST:.2f} x"
+
+
+def _settled(served: Served) -> None:
+    """Wait until the source has looked at all there is: a while without anything to do."""
+
+    def is_quiet() -> bool:
+        before = served.metric("status_writes_total")
+        time.sleep(QUIET_SECONDS)
+        return served.metric("queue") == 0 and served.metric("status_writes_total") == before
+
+    until(is_quiet, "all are looked at", WAIT_SECONDS)
 
 
 def _answers(served: Served) -> list[float]:
