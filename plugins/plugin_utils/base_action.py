@@ -8,6 +8,7 @@ sentence. What it returns is printed, so it never holds a secret.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 from ansible.plugins.action import ActionBase
@@ -27,8 +28,9 @@ class BaseAction(ActionBase):
     RULES: ClassVar[dict[str, Any]] = {}
     ERRORS: ClassVar[tuple[type[Exception], ...]] = ()
 
+    @abstractmethod
     def carry_out(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        raise NotImplementedError  # each base on this connects, and calls `work` of its actions
+        """Connect, and call `work` of the action."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         super().run(tmp, task_vars)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -32,8 +33,9 @@ class ClusterAction(ControllerAction):
             subject = Subject.by_name(kube, names, parameters["name"], parameters["namespace"], parameters["provider"])
         return self.work_on(subject, parameters)
 
+    @abstractmethod
     def work_on(self, subject: Subject, parameters: dict[str, Any]) -> dict[str, Any]:
-        raise NotImplementedError  # each action does its own
+        """What the action is for, and what is printed of it."""
 
     def changing(self, subject: Subject, parameters: dict[str, Any]) -> AbstractContextManager[Provider]:
         """The provider under the lock that was given, or else under the cluster's own."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import KUBERNETES, ORDERS, Spec, connection
@@ -22,5 +23,6 @@ class ControllerAction(BaseAction):
     def carry_out(self, parameters: dict[str, Any]) -> dict[str, Any]:
         return self.work(Kube.connect(connection(parameters)), parameters)
 
+    @abstractmethod
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
-        raise NotImplementedError  # each action does its own
+        """What the action is for, and what is printed of it."""

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import S3, Spec
@@ -29,8 +30,9 @@ class S3Action(BaseAction):
     def carry_out(self, parameters: dict[str, Any]) -> dict[str, Any]:
         return self.work(connect(parameters), parameters)
 
+    @abstractmethod
     def work(self, store: ObjectStore, parameters: dict[str, Any]) -> dict[str, Any]:
-        raise NotImplementedError  # each action does its own
+        """What the action is for, and what is printed of it."""
 
     def identity(self) -> str:
         """The same in all tasks of this run for this host, and of no other. The parent of this worker is the run itself."""

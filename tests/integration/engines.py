@@ -11,12 +11,15 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import urllib3
 import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port
+
+from .orders import Orders
 
 TOKEN = "only-for-tests"  # noqa: S105 - of nobody
 RULEBOOK = "openfleet.clusters.cluster_fulfillment"
@@ -157,6 +160,17 @@ class Engine:
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         url = f"http://127.0.0.1:{self.port}/{endpoint}"
         return self._senders.request("POST", url, body=body, headers=headers, **{"timeout": 10} | settings).status
+
+
+class AtWork(SimpleNamespace):
+    """An engine at work on the orders of one namespace, and whatever else a test's place has."""
+
+    hub: Access
+    orders: Orders
+    engine: Engine
+
+    def until_phase(self, phase: str, name: str) -> None:
+        until(lambda: self.orders.status(name).get("phase") == phase, f"{name} is {phase}; the log is {self.engine.log}", 180)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,6 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
@@ -15,7 +14,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin imp
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import parse_time
 
-from .engines import Engine, running
+from .engines import AtWork, Engine, running
 from .orders import NEXT_RELEASE, RELEASE, Orders
 from .samples import FAULT
 
@@ -47,17 +46,9 @@ GATE = """
 """
 
 
-class Loop(SimpleNamespace):
-    """An engine at work on the orders of one namespace."""
-
+class Loop(AtWork):
     sandbox: Sandbox
-    hub: Access
-    orders: Orders
-    engine: Engine
     folder: Path
-
-    def until_phase(self, phase: str, name: str) -> None:
-        until(lambda: self.orders.status(name).get("phase") == phase, f"{name} is {phase}; the log is {self.engine.log}", 180)
 
     def until_gone(self, name: str) -> None:
         until(lambda: self.orders.is_gone(name), f"{name} is gone; the log is {self.engine.log}", 180)

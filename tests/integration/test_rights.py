@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
 
 import pytest
 import urllib3
@@ -14,7 +13,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin imp
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 
 from .deployed import Deployed, account_kubeconfig, install, manifest
-from .engines import running
+from .engines import AtWork, running
 from .orders import GROUP, Orders
 from .rights import Recorder, Right, rights_of, without
 from .samples import FAULT
@@ -30,14 +29,9 @@ def named(right: Right) -> str:
     return "grant the verb bind of that role" if right.verb == "bind" else f'cannot {right.verb} resource "{right.resource}"'
 
 
-class Site(SimpleNamespace):
-    hub: Access
-    orders: Orders
+class Site(AtWork):
     engine: Deployed
     recorder: Recorder
-
-    def until_phase(self, phase: str, name: str) -> None:
-        until(lambda: self.orders.status(name).get("phase") == phase, f"{name} is {phase}; the log is {self.engine.log}", 120)
 
     def delete_slowly(self, name: str) -> None:
         """Delete an order whose cluster is still there when the first run ends, as it is with HyperShift; a second one does the rest."""
