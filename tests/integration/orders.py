@@ -244,10 +244,11 @@ class Orders:
         until(reached, f"order {name} is {phase}")
 
     def clean_up(self) -> None:
-        """Take away what a test has left; that goes on while the next test runs."""
+        """Take away what a test has left: the orders now, so that the next test's source does not see them; the rest goes on meanwhile."""
         unheld = ("--type=merge", "-p", '{"metadata": {"finalizers": null}}')
         if left := _names(self.hub.get(self.kind, "-n", self.namespace)):
             self.hub.kubectl("patch", self.kind, *left, "-n", self.namespace, *unheld)
+            self.hub.kubectl("delete", self.kind, *left, "-n", self.namespace, "--wait=false", "--ignore-not-found")
         if left := _names(self.hub.get("namespaces", "-l", f"{self.group}/clusterorder-namespace={self.namespace}")):
             self.hub.kubectl("patch", "namespaces", *left, *unheld)
             self.hub.kubectl("delete", "namespaces", *left, "--wait=false")

@@ -17,9 +17,10 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import Acc
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 from ansible_collections.openfleet.clusters.plugins.module_utils.events.controller import Controller
+from ansible_collections.openfleet.clusters.plugins.module_utils.events.informer import Mirror
 from ansible_collections.openfleet.clusters.plugins.module_utils.events.metrics import Metrics, State
 from ansible_collections.openfleet.clusters.plugins.module_utils.events.settings import Settings
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Event, Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.lease import acquire, release
 from ansible_collections.openfleet.clusters.plugins.module_utils.selection import OrderName
 
@@ -144,6 +145,25 @@ def test_an_order_that_is_taken_back_before_its_run_comes_keeps_no_place(orders:
         orders.place()
         asked(source, "provision")
         orders.patch({"metadata": {"annotations": {f"{orders.group}/management-state": state}}})
+        orders.place("other")
+        asked(source, "provision", "other")
+
+
+def test_what_a_write_brings_along_is_seen_though_no_event_tells_of_it(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An order is taken back, and before the watch tells of it the status is written: that write meets the change, and is newer than it."""
+    slowly = Mirror._see
+
+    def see(mirror: Mirror, event: Event) -> None:
+        asyncio.get_running_loop().call_later(1.0 if mirror.kind == "ClusterOrder" else 0.0, slowly, mirror, event)
+
+    with Source(orders, max_in_flight=1, start_timeout=600).running() as source:
+        orders.place()
+        asked(source, "provision")
+        monkeypatch.setattr(Mirror, "_see", see)
+        orders.patch({"metadata": {"annotations": {f"{orders.group}/management-state": "manual"}}})
+        labels = {f"{orders.group}/clusterorder": "demo", f"{orders.group}/clusterorder-namespace": orders.namespace}
+        orders.hub.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": orders.working(), "labels": labels}})
+        until(lambda: orders.condition("NamespaceCreated")["status"] == "True", "the status is written", 30)
         orders.place("other")
         asked(source, "provision", "other")
 

@@ -234,16 +234,20 @@ class Controller:
         world = await self._world(key, order)
         if world is None:
             return
-        before = order.resource_version
+        looked_at = order
         try:
-            order = await self._in_pool(lambda: self._run.sync(order, world, lock))
+            order = await self._in_pool(lambda: self._run.sync(looked_at, world, lock))
         except NotFound:
             return
         if known and self._orders.get(key) is None:
             return  # it went meanwhile
-        if order.resource_version != before:
+        if order.resource_version != looked_at.resource_version:
             self._orders.remember(order.raw)
             self._metrics.wrote_status()
+        if (order.generation, order.management_state) != (looked_at.generation, looked_at.management_state):
+            # Somebody's change came before our write, which brought it along: no event will tell of it any more.
+            self._queue.add(key)
+            return
         self._tell_of_phase(key, order)
         await self._decide(key, order, world, lock)
 
