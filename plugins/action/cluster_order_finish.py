@@ -10,13 +10,16 @@ from ansible.utils.collection_loader import AnsibleCollectionConfig
 from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
 from ansible_collections.openfleet.clusters.plugins.module_utils.fulfillment import Ended, Fulfillment
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import Invalid, KubeError
 from ansible_collections.openfleet.clusters.plugins.module_utils.lease import Lock
-from ansible_collections.openfleet.clusters.plugins.module_utils.order_status import Outcome
+from ansible_collections.openfleet.clusters.plugins.module_utils.order_status import Job, Outcome
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import ClusterOrder, Failure, Names, NodeRequest, config_version
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import NotSupported
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates import find_templates
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_order_finish
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
+
+WRONG_IN_THE_ORDER = {Invalid.__name__, NotSupported.__name__}
 
 
 class ActionModule(ControllerAction):
@@ -53,7 +56,7 @@ def _report(before: ClusterOrder, after: ClusterOrder | None) -> dict[str, Any]:
 
 def _outcome(parameters: dict[str, Any], order: ClusterOrder, variables: dict[str, Any]) -> Outcome:
     requests = tuple(NodeRequest(item["resourceClass"], item["numberOfNodes"]) for item in variables["node_requests"])
-    failure = parameters["failure"]
+    failure, job = parameters["failure"], variables.get("cluster_job")
     return Outcome(
         parameters["step"],
         config_version(order),
@@ -61,5 +64,11 @@ def _outcome(parameters: dict[str, Any], order: ClusterOrder, variables: dict[st
         finished=failure is None,
         template_applied=parameters["step"] == "post_install" or not variables["cluster_template_has_post_install"],
         node_requests=requests,
-        failure=Failure("TaskFailed", str(failure["error"]), failure["task"]) if failure else None,
+        failure=_failure(**failure) if failure else None,
+        job=Job.from_status(job) if job else None,
     )
+
+
+def _failure(task: str, error: Any, reason: str | None) -> Failure:
+    """What only a change of the order mends is not tried again; all else is the site's to mend, or passes."""
+    return Failure(reason or "TaskFailed", str(error), task, retryable=reason not in WRONG_IN_THE_ORDER)

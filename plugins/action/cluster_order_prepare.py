@@ -16,7 +16,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors imp
 from ansible_collections.openfleet.clusters.plugins.module_utils.lease_renewer import start
 from ansible_collections.openfleet.clusters.plugins.module_utils.order_status import Job
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import Names, working_namespace
-from ansible_collections.openfleet.clusters.plugins.module_utils.selection import NoSuchSelection, OrderName, named, uids
+from ansible_collections.openfleet.clusters.plugins.module_utils.selection import NoSuchSelection, OrderName, event_of, named, uids
 from ansible_collections.openfleet.clusters.plugins.module_utils.snapshot import Snapshot
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates import find_templates
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_order_prepare
@@ -37,8 +37,8 @@ class ActionModule(ControllerAction):
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
         names, step = Names(parameters["api_group"]), parameters["step"]
         try:
-            chosen = named(parameters["name"], parameters["namespace"], parameters["orders"], parameters["event"])
-            expected = uids(parameters["event"])
+            event = event_of(self.variables)
+            chosen, expected = named(parameters["name"], parameters["namespace"], parameters["orders"], event), uids(event)
         except NoSuchSelection as error:
             return {"failed": True, "msg": str(error)}
         if not chosen:
@@ -52,9 +52,14 @@ class ActionModule(ControllerAction):
         run = Fulfillment(kube, names, templates, Job(job, job_url), self.check_mode, roles.problem, hooks, external)
         identity = f"{job}-{secrets.token_hex(4)}"
 
+        patience = parameters["wait_timeout"]
+
         def take_up(order: OrderName) -> TakenUp | LeftAlone:
             holder, uid = f"{order.name}-{identity}", expected.get(order, "")
-            return run.take_up(order.namespace, order.name, step, holder, parameters["wait_timeout"], uid)
+            result = run.take_up(order.namespace, order.name, step, holder, patience, uid)
+            if patience and isinstance(result, TakenUp):
+                self._renew([result], parameters)  # its lock would run out while others are waited for
+            return result
 
         taken: list[TakenUp] = []
         left: list[LeftAlone] = []
@@ -65,10 +70,8 @@ class ActionModule(ControllerAction):
                 left.append(LeftAlone(order.namespace, order.name, type(result).__name__, str(result), failed=True))
             else:
                 left.append(result)
-        locks = [order.lock for order in taken if order.lock.has_lease]
-        if locks and not self.check_mode:
-            # The parent of this worker is the run itself.
-            start(connection(parameters), locks, os.getppid())
+        if not patience:
+            self._renew(taken, parameters)
         changed = any(change.changed for order in taken for change in order.changes)
         return {
             "changed": changed,
@@ -77,6 +80,12 @@ class ActionModule(ControllerAction):
             # The parameters of a template hold secrets.
             "_ansible_no_log": bool(taken),
         }
+
+    def _renew(self, taken: list[TakenUp], parameters: dict[str, Any]) -> None:
+        locks = [order.lock for order in taken if order.lock.has_lease]
+        if locks and not self.check_mode:
+            # The parent of this worker is the run itself.
+            start(connection(parameters), locks, os.getppid())
 
 
 def _url_on_platform(job_id: str | None) -> str:
@@ -106,4 +115,5 @@ def _variables(taken: TakenUp) -> dict[str, Any]:
             {"resourceClass": item.resource_class, "numberOfNodes": item.number_of_nodes} for item in taken.checked.node_requests
         ],
         "cluster_lock": taken.lock.as_dict(),
+        "cluster_job": taken.job.to_status() if taken.job else None,
     }

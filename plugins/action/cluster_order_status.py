@@ -12,7 +12,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.fulfillment imp
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError, NotFound
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import ClusterOrder, Names
-from ansible_collections.openfleet.clusters.plugins.module_utils.selection import NoSuchSelection, named
+from ansible_collections.openfleet.clusters.plugins.module_utils.selection import NoSuchSelection, event_of, named
 from ansible_collections.openfleet.clusters.plugins.module_utils.snapshot import Snapshot
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_order_status
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
@@ -23,7 +23,7 @@ class ActionModule(ControllerAction):
 
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
         try:
-            chosen = named(parameters["name"], parameters["namespace"], parameters["orders"], parameters["event"])
+            chosen = named(parameters["name"], parameters["namespace"], parameters["orders"], event_of(self.variables))
         except NoSuchSelection as error:
             return {"failed": True, "msg": str(error)}
         names = Names(parameters["api_group"])

@@ -2,14 +2,16 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Writes for an order that only the holder of its lock can make: each object carries the token, and a higher one refuses the write.
 
-A set of objects is read first and only what differs is written, so that a second run writes nothing. Right before the first write the
-lock itself is read once more: objects that a newer run found unchanged still carry an older token.
+A set of objects is read first and only what differs is written, so that a second run writes nothing. Right before a write the lock
+itself is read once more, unless it was read so recently that it cannot have run out since: objects that a newer run found unchanged
+still carry an older token.
 """
 
 from __future__ import annotations
 
 import copy
 import json
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -47,7 +49,7 @@ class FencedWriter:
         self._lock = lock
         self._annotation = token_annotation
         self._check_mode = check_mode
-        self._verified = False
+        self._ours_until = 0.0  # on the monotonic clock, which goes on while this process is stopped
         self._known: dict[Address, Object] = {}
 
     def on(self, kube: Kube) -> FencedWriter:
@@ -173,11 +175,15 @@ class FencedWriter:
 
     def verify(self) -> None:
         """LockLost unless the lock is still ours. For right before a write that is not on the hub: no token goes with that."""
-        verify(self._hub, self._lock)
-        self._verified = True
+        before = time.monotonic()
+        state = verify(self._hub, self._lock)
+        expires, now = state.expires(), self._hub.server_time()
+        if expires and now:
+            # The server's clock is known to a second.
+            self._ours_until = before + (expires - now).total_seconds() - 1.0
 
     def _verify(self) -> None:
-        if not self._verified:
+        if time.monotonic() >= self._ours_until:
             self.verify()
 
 

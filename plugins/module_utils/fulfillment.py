@@ -33,8 +33,9 @@ from .orders import (
     parse_time,
     working_namespace,
 )
-from .providers.base import Provider
-from .providers.factory import ProviderFactory, UnknownProvider
+from .providers.base import Provider, ProviderError
+from .providers.factory import ProviderFactory
+from .providers.model import TRUE
 from .snapshot import place_of
 from .templates import DELETE, INSTALL, POST_INSTALL, BrokenTemplate, Checked, Template, TemplateError, check, resolve
 
@@ -42,6 +43,7 @@ ENTRIES: dict[Action, str] = {"provision": INSTALL, "post_install": POST_INSTALL
 HOOK_ENTRY = "main"
 
 POLL_SECONDS = 1.0
+FIRST_TOKENS = datetime(2020, 1, 1, tzinfo=UTC).timestamp()  # a count of Leases has 31 bits
 
 
 class OrderGone(KubeError):
@@ -79,6 +81,7 @@ class TakenUp:
     provider: str
     checked: Checked
     has_post_install: bool
+    job: Job | None = None
     changes: list[Change] = field(default_factory=list)
     kubeconfig: Object | None = field(default=None, repr=False)
 
@@ -105,7 +108,12 @@ class LeftAlone:
 
 def _is_on_its_way(result: ClusterOrder | KubeError | None) -> bool:
     """Whether there is still something to wait for."""
-    return isinstance(result, ClusterOrder) and result.phase not in (READY, FAILED)
+    return isinstance(result, ClusterOrder) and result.phase not in (READY, FAILED) and not (result.is_deleting and result.failure)
+
+
+def _above_all_before(now: datetime | None) -> int:
+    """A token above those of earlier Leases, which count runs from 1 or from such a number: no order has a run a second."""
+    return int((now or datetime.now(UTC)).timestamp() - FIRST_TOKENS)
 
 
 def lost_run(lock: LockState | None, now: datetime | None) -> LostRun | None:
@@ -156,8 +164,8 @@ class Fulfillment:
                 cluster = provider.status(kept_spec(order))
                 if not cluster.is_gone:
                     return World(cluster, namespace_exists=True)
-        except (UnknownProvider, NotFound) as error:
-            # It is no longer installed, here or on the hub. That is written on the order too.
+        except (ProviderError, NotFound) as error:
+            # It is no longer installed, here or on the hub, or has a fault. That is written on the order too.
             return World(unknown_spec(order, error), namespace_exists=True)
         if self._kube.find("v1", "Namespace", working_namespace(order.namespace, order.name)) is None:
             return World()
@@ -201,7 +209,7 @@ class Fulfillment:
         if order.is_deleting and step != "delete":
             return LeftAlone(namespace, name, "Deleting", f"ClusterOrder {namespace}/{name} is being deleted.")
         try:
-            lock = self._lock(seen, step, holder, wait_timeout)
+            lock = self._lock(order, seen, step, holder, wait_timeout)
         except LockHeld as held:
             return LeftAlone(namespace, name, "AlreadyRunning", str(held))
         except NamespaceTerminating as error:
@@ -237,8 +245,11 @@ class Fulfillment:
         """The run, with the time at which it took up the order: by then the server's is known without asking for it."""
         return replace(self._job, started_at=self._kube.server_time()) if self._job else None
 
-    def _lock(self, seen: LockState, step: Action, holder: str, wait_timeout: float) -> Lock:
+    def _lock(self, order: ClusterOrder, seen: LockState, step: Action, holder: str, wait_timeout: float) -> Lock:
         namespace, name = seen.namespace, seen.order
+        if not seen.version and set(self._finalizers).intersection(order.finalizers):
+            # Runs before this one had a Lease, which somebody has deleted or not restored, and their tokens are on the order's objects.
+            seen = replace(seen, token=_above_all_before(self._kube.server_time()))
         if self._check_mode and step == "delete" and not seen.version:
             # Either its Lease went with its namespace, or no run has ever taken it up and no token is in its way.
             return last_lock(namespace, name, holder)
@@ -262,11 +273,11 @@ class Fulfillment:
         for hook in self._hooks:
             if problem := self._role_problem(hook, HOOK_ENTRY):
                 raise BrokenHook(f"The hook {hook} cannot be used: {problem}.")
-        provider = provider_type(order) or self._provider_of_template(order.template_id)
+        provider, job = provider_type(order) or self._provider_of_template(order.template_id), self._job_now()
         if step == "delete":
-            return TakenUp(self._mark_deleted(order), lock, provider, checked, has_post_install)
+            return TakenUp(self._mark_deleted(order), lock, provider, checked, has_post_install, job)
         ProviderFactory.get(provider)
-        if not order.is_carried_out:
+        if not order.is_carried_out or (order.condition("TemplateApplied") or {}).get("status") != TRUE:
             # Before the first change, so that a run that ends half-way is not taken for one that went through.
             order = self._write_status(
                 order,
@@ -276,14 +287,14 @@ class Fulfillment:
                     accepted=True,
                     node_requests=checked.node_requests,
                     provider=provider,
-                    job=self._job_now(),
+                    job=job,
                 ),
                 lock=lock,
             )
         order = self._hold(order)
         changes = self._surround(order, lock)
         kubeconfig = self._kubeconfig(order) if step == "post_install" else None
-        return TakenUp(order, lock, provider, checked, has_post_install, changes, kubeconfig)
+        return TakenUp(order, lock, provider, checked, has_post_install, job, changes, kubeconfig)
 
     def _check(self, order: ClusterOrder, step: Action) -> tuple[Checked, bool]:
         """What the order comes to with its template, and whether that has a step after the installation."""
@@ -310,7 +321,9 @@ class Fulfillment:
     def _hold(self, order: ClusterOrder) -> ClusterOrder:
         """Put our finalizers on the order, so that it cannot go before its cluster."""
         item = self._change_finalizers(order.raw, lambda present: [*present, *(name for name in self._finalizers if name not in present)])
-        return ClusterOrder.from_object(item, self._names.group) if item else order
+        if item is None:
+            raise OrderGone(f"ClusterOrder {order.namespace}/{order.name} was deleted before it could be held.")
+        return ClusterOrder.from_object(item, self._names.group)
 
     def _change_finalizers(self, item: Object, change: Callable[[list[str]], list[str]]) -> Object | None:
         """Change the list as it is now, never as it once was: others have entries in it too. None if the object is gone."""
@@ -409,7 +422,8 @@ class Fulfillment:
         if order is None or order.uid != ended.order.uid:
             return None
         order = self._write_status(order, ended.outcome, lock=ended.lock)
-        return self._clear_away(order, ended.lock) if order.is_deleting else order
+        # Where a hook or the template has failed, it is to be run again: then its order has to be there still.
+        return self._clear_away(order, ended.lock) if order.is_deleting and not order.failure else order
 
     def sync(self, order: ClusterOrder, world: World, lock: LockState | None = None) -> ClusterOrder:
         """Bring the status up to date with what was seen, without taking the lock: it only says what is there.

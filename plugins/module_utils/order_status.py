@@ -67,10 +67,22 @@ class Job:
     url: str = ""
     started_at: datetime | None = None
 
+    @classmethod
+    def from_status(cls, job: Object) -> Job:
+        return cls(job["id"], job.get("url", ""), parse_time(job.get("startedAt")))
+
+    def to_status(self) -> Object:
+        job: Object = {"id": shortened(self.id, 255)}
+        if self.url:
+            job["url"] = shortened(self.url, 2048)
+        if self.started_at:
+            job["startedAt"] = format_time(self.started_at)
+        return job
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run reports of an order, beyond what can be seen: at its start with its `job`, and at its end.
+    """What a run reports of an order, beyond what can be seen, at its start and at its end, and the `job` that it is.
 
     `config_version` is that of the spec the run worked on: if the order has changed meanwhile, only the job is taken over.
     `finished` means that the step went through to its end, `template_applied` that no later step of the template is left to do.
@@ -169,11 +181,14 @@ def derive_status(
         "apiURL": cluster.api_url or None,
         "consoleURL": cluster.console_url or None,
         "failure": failure,
-        "job": _job(order, outcome),
     }
     # What is not ours stays: another controller may keep fields of its own here.
     kept = {name: value for name, value in order.status.items() if name not in fields}
-    return kept | {name: value for name, value in fields.items() if value is not None}
+    status = kept | {name: value for name, value in fields.items() if value is not None}
+    # The job is that of the last run with anything to report: one that found all well leaves the order as it is.
+    if outcome and outcome.job and not (outcome.finished and status == order.status):
+        status["job"] = outcome.job.to_status()
+    return status
 
 
 def next_action(
@@ -455,14 +470,3 @@ def _provider(order: ClusterOrder, cluster: ClusterSpec, heard: Outcome | None) 
         cluster.to_stored() if cluster.exists else {key: value for key, value in order.status.get("provider", {}).items() if key != "type"}
     )
     return {"type": kind, **kept}
-
-
-def _job(order: ClusterOrder, outcome: Outcome | None) -> Object | None:
-    if outcome is None or outcome.job is None:
-        return order.status.get("job")
-    job: Object = {"id": shortened(outcome.job.id, 255)}
-    if outcome.job.url:
-        job["url"] = shortened(outcome.job.url, 2048)
-    if outcome.job.started_at:
-        job["startedAt"] = format_time(outcome.job.started_at)
-    return job

@@ -31,9 +31,21 @@ def named(name: str | None, namespace: str | None, orders: Sequence[Any], event:
     return list(dict.fromkeys(found))
 
 
+def event_of(variables: Mapping[str, Any]) -> Any:
+    """The event that a rules engine gave the run, as it came.
+
+    It is looked up here and never given as an argument: Ansible trusts files of variables, and would carry out what a payload has in
+    curly braces.
+    """
+    given = variables.get("ansible_eda")
+    if given is None or isinstance(given, Mapping):
+        return (given or {}).get("event")
+    raise NoSuchSelection("What is in ansible_eda names no event; give none, or one as ansible-rulebook gives it.")
+
+
 def uids(event: Any) -> dict[OrderName, str]:
     """Which of those orders that had a name one after the other an event of ours is about. A webhook's payload is not believed that far."""
-    if not isinstance(event, Mapping) or isinstance(event.get("payload"), Mapping):
+    if not isinstance(event, Mapping) or "payload" in event:
         return {}
     entries = event.get("orders") or [event.get("order")]
     return {_one(entry): str(entry["uid"]) for entry in entries if isinstance(entry, Mapping) and entry.get("uid")}
@@ -41,9 +53,9 @@ def uids(event: Any) -> dict[OrderName, str]:
 
 def _of_event(event: Mapping[str, Any]) -> list[OrderName]:
     """An event of ours has `orders` or `order`; a plain webhook has the whole ClusterOrder as its `payload`."""
-    payload = event.get("payload")
-    if isinstance(payload, Mapping):
-        return [_one(payload.get("metadata"))]
+    if "payload" in event:
+        payload = event["payload"]
+        return [_one(payload.get("metadata") if isinstance(payload, Mapping) else payload)]
     if event.get("orders"):
         return [_one(entry) for entry in event["orders"]]
     return [_one(event["order"])] if event.get("order") else []

@@ -39,6 +39,11 @@ options:
         description: What it said.
         type: raw
         required: true
+      reason:
+        description:
+          - Why, in one word, as a failed module of this collection has it in C(reason). Default is V(TaskFailed).
+          - After V(Invalid) and V(NotSupported) the order waits until it is changed. After all others it is tried again by itself.
+        type: str
   wait_timeout:
     description:
       - For how many seconds to go on looking until the orders are ready, failed or gone. For people at a terminal.
@@ -140,7 +145,14 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.arguments impor
 SPEC: Spec = {
     "step": {"type": "str", "choices": ["provision", "post_install", "delete"], "required": True},
     "orders": {"type": "list", "elements": "dict", "required": True, "no_log": True},
-    "failure": {"type": "dict", "options": {"task": {"type": "str", "required": True}, "error": {"type": "raw", "required": True}}},
+    "failure": {
+        "type": "dict",
+        "options": {
+            "task": {"type": "str", "required": True},
+            "error": {"type": "raw", "required": True},
+            "reason": {"type": "str"},
+        },
+    },
     "wait_timeout": {"type": "int", "default": 0},
     "controller": {"type": "str", "choices": ["self", "external"], "default": "self"},
 }

@@ -31,15 +31,10 @@ options:
   orders:
     description:
       - Several orders, each as C(<namespace>/<name>) or as a dictionary with C(name) and C(namespace).
-      - If no order is named in any way, all whose next action is O(step).
+      - If no order is named in any way, nor by an event, all whose next action is O(step).
     type: list
     elements: raw
     default: []
-  event:
-    description:
-      - What started the run, where no order is named otherwise. An event of this collection names its orders in C(orders) or C(order).
-      - The event of a plain webhook holds the ClusterOrder in C(payload). Of that only the name and the namespace count.
-    type: raw
   wait_timeout:
     description: For how many seconds to wait for the lock of an order that another run works on. With V(0) such an order is left alone.
     type: int
@@ -63,6 +58,11 @@ options:
     type: str
     choices: [self, external]
     default: self
+notes:
+  - Where no order is named in the arguments, it is the orders of the event that started the run, which rules engines give in the variable
+    C(ansible_eda). An event of this collection names them in C(orders) or C(order). That of a plain webhook holds the ClusterOrder in
+    C(payload), and of that only the name and the namespace count.
+  - The event is never an argument, because what stands in a payload would then be rendered as a template. Don't pass it on yourself.
 seealso:
   - module: openfleet.clusters.cluster_order_finish
 attributes:
@@ -97,14 +97,13 @@ EXAMPLES = r"""
     step: provision
     orders: "{{ prepared.orders }}"
 
-- name: Take up the orders of an event
+- name: Take up the orders of the event that started the run, or without one all that are to be carried out
   openfleet.clusters.cluster_order_prepare:
     step: provision
-    event: "{{ ansible_eda.event }}"
     wait_timeout: 60
   register: of_event
 
-- name: Take up all orders that are to be deleted
+- name: Take up the orders of the event that are to be deleted, or without one all
   openfleet.clusters.cluster_order_prepare:
     step: delete
   register: to_delete
@@ -153,6 +152,10 @@ orders:
       description: The lock that the run holds, whose token goes with every write.
       type: dict
       returned: always
+    cluster_job:
+      description: The run itself, as the order shows it.
+      type: dict
+      returned: always
 left_alone:
   description: The orders that are not taken up.
   returned: success
@@ -194,7 +197,6 @@ SPEC: Spec = {
     "name": {"type": "str"},
     "namespace": {"type": "str"},
     "orders": {"type": "list", "elements": "raw", "default": []},
-    "event": {"type": "raw"},
     "wait_timeout": {"type": "int", "default": 0},
     "hooks": {"type": "dict", "default": {}},
     "job_id": {"type": "str"},

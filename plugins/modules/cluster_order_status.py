@@ -27,15 +27,10 @@ options:
   orders:
     description:
       - Several orders, each as C(<namespace>/<name>) or as a dictionary with C(name) and C(namespace).
-      - If no order is named in any way, all.
+      - If no order is named in any way, nor by an event, all.
     type: list
     elements: raw
     default: []
-  event:
-    description:
-      - What started the run, where no order is named otherwise. An event of this collection names its orders in C(orders) or C(order).
-      - The event of a plain webhook holds the ClusterOrder in C(payload). Of that only the name and the namespace count.
-    type: raw
   controller:
     description:
       - Who plays the controller of orders. With V(external) another one does, which owns the phase of an order, the order's own finalizer,
@@ -43,6 +38,11 @@ options:
     type: str
     choices: [self, external]
     default: self
+notes:
+  - Where no order is named in the arguments, it is the orders of the event that started the run, which rules engines give in the variable
+    C(ansible_eda). An event of this collection names them in C(orders) or C(order). That of a plain webhook holds the ClusterOrder in
+    C(payload), and of that only the name and the namespace count.
+  - The event is never an argument, because what stands in a payload would then be rendered as a template. Don't pass it on yourself.
 seealso:
   - module: openfleet.clusters.cluster_order_info
 attributes:
@@ -66,11 +66,7 @@ EXAMPLES = r"""
     name: demo
     namespace: orders
 
-- name: Bring the orders of an event up to date
-  openfleet.clusters.cluster_order_status:
-    event: "{{ ansible_eda.event }}"
-
-- name: Bring all orders up to date
+- name: Bring the orders of the event that started the run up to date, or without one all
   openfleet.clusters.cluster_order_status:
   register: synced
 
@@ -115,7 +111,6 @@ SPEC: Spec = {
     "name": {"type": "str"},
     "namespace": {"type": "str"},
     "orders": {"type": "list", "elements": "raw", "default": []},
-    "event": {"type": "raw"},
     "controller": {"type": "str", "choices": ["self", "external"], "default": "self"},
 }
 

@@ -34,6 +34,7 @@ class BaseAction(ActionBase):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         super().run(tmp, task_vars)
+        self.variables = task_vars or {}  # as they were given: none of them is rendered
         _result, parameters = self.validate_argument_spec(argument_spec=self.SHARED | self.SPEC, **self.RULES)
         try:
             return self.carry_out(parameters)

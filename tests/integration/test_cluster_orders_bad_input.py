@@ -14,6 +14,16 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.screen import Use
 from .orders import GROUP, Orders
 
 LONG = "x" * 200_000
+FAULTY = """
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import Provider
+
+
+class ClusterProvider(Provider):
+    TYPE = "acme.site.faulty"
+    create = update = delete = lambda self, *given: None
+
+    FAULT
+"""
 BAD: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     "unknown template": ({"template": "ocp_4_17_smal"}, "UnknownTemplate", ["ocp_4_17_smal", "ocp_4_17_small"]),
     "template of another collection": ({"template": "acme.none.small"}, "UnknownTemplate", ["acme.none.small"]),
@@ -260,6 +270,42 @@ def test_a_template_may_be_made_of_several_files(orders: Orders) -> None:
     assert orders.create().output.count('"msg": "more was done"') == 2
 
 
+def test_what_only_a_change_of_the_order_mends_is_not_tried_again(orders: Orders) -> None:
+    install = """
+- name: Ask for what the provider does not know
+  openfleet.clusters.cluster:
+    cluster_order: "{{ cluster_order }}"
+    lock: "{{ cluster_lock }}"
+    settings: {nonsense: "{{ template_parameters.base_domain }}"}
+"""
+    orders.place(template=orders.template("nonsense", install=install), nodes={"fc430": 1}, base_domain="a.example.com")
+    assert orders.play("create_cluster").code != 0
+    failure = orders.status()["failure"]
+    assert (failure["reason"], failure["retryable"], failure["task"]) == ("Invalid", False, "Ask for what the provider does not know")
+    assert "nonsense" in failure["message"] and "nextAttempt" not in failure
+    assert "demo" not in str(orders.play("create_cluster", None).well().recap)
+
+
+@pytest.mark.parametrize("fault", ["def status(self, spec):\n        return int('hunter2')", "oops oops"], ids=["in a call", "in its file"])
+def test_a_provider_with_a_fault_troubles_its_own_orders_only(orders: Orders, fault: str) -> None:
+    place = orders.folder / "collections/ansible_collections/acme/site/plugins/module_utils/providers/faulty.py"
+    place.parent.mkdir(parents=True)
+    place.write_text(FAULTY.replace("FAULT", fault), encoding="utf-8")
+    meta = "title: Faulty\ndescription: Has a fault.\nprovider: acme.site.faulty\nallowed_resource_classes: [fc430]\n"
+    options = "argument_specs: {install: {options: {}}, delete: {options: {}}}\n"
+    role = orders.role("faulty", {"meta/template.yml": meta, "meta/argument_specs.yml": options})
+    orders.role("faulty", {f"tasks/{entry}.yml": "[]\n" for entry in ("install", "delete")})
+    orders.place("bad", template=role, raw_parameters="{}")
+    orders.place("good", nodes={"fc430": 1})
+    chosen = [f"{orders.namespace}/{name}" for name in ("bad", "good")]
+    run = orders.play("create_cluster", None, cluster_orders=chosen, cluster_wait_timeout=60)
+    assert orders.status("good")["phase"] == "Ready", run.output
+    orders.play("sync_status", None, cluster_orders=chosen).well()
+    shown = str(orders.status("bad")) + run.output
+    assert "acme.site.faulty has a fault of its own" in shown and "faulty.py" in shown and "hunter2" not in shown
+    assert "holderIdentity" not in orders.lease("bad")
+
+
 # Where orders come from
 
 
@@ -287,6 +333,23 @@ def test_a_payload_that_names_no_order_is_refused(orders: Orders) -> None:
     for payload in ({}, {"metadata": {"name": "../../secrets", "namespace": "kube-system"}}, {"metadata": {"name": "demo"}}):
         run = orders.play("create_cluster", None, ansible_eda={"event": {"payload": payload}})
         assert run.code != 0 and "An order is named by its name and its namespace" in run.output
+
+
+def test_template_syntax_in_an_event_is_text(orders: Orders) -> None:
+    """Rules engines give events in a file of variables, whose strings Ansible takes for templates."""
+    orders.place()
+    touched, given = orders.folder / "touched", orders.folder / "event.json"
+    hostile = "{{ lookup('pipe', 'touch " + str(touched) + "') }}"
+    payload = orders.get() | {"hostile": hostile, hostile: hostile}
+    payload["metadata"]["annotations"] = {"hostile": hostile}
+    for event in ({"payload": payload}, {"order": payload["metadata"], "reason": hostile, "uid": hostile}):
+        given.write_text(json.dumps({"ansible_eda": {"event": event}}), encoding="utf-8")
+        for playbook in ("sync_status", "create_cluster"):
+            orders.play(playbook, None, "-e", f"@{given}").well()
+    assert not touched.exists() and orders.status()["configVersion"]
+    given.write_text(json.dumps({"ansible_eda": hostile}), encoding="utf-8")
+    run = orders.play("create_cluster", None, "-e", f"@{given}")
+    assert run.code != 0 and "ansible_eda" in run.output and not touched.exists()
 
 
 def test_without_a_name_a_run_takes_up_all_that_need_it(orders: Orders) -> None:
@@ -439,6 +502,29 @@ def test_a_failing_hook_ends_on_the_order(orders: Orders) -> None:
     assert orders.play("create_cluster", cluster_hooks={"pre_install": [name]}).code != 0
     assert orders.status()["failure"]["task"] == "Ask the inventory of the site"
     assert orders.hub.get("hostedcluster", "demo", "-n", orders.working()) is None
+
+
+def test_an_order_stays_until_what_failed_after_its_cluster_was_gone_has_succeeded(orders: Orders) -> None:
+    """Say, a hook that gives back addresses: nothing else would ever run it again."""
+    broken = orders.folder / "broken"
+    tasks = f"- name: Give back the addresses\n  ansible.builtin.assert:\n    that: not '{broken}' is exists\n"
+    hooks = {"post_delete": [orders.role("addresses", {"tasks/main.yml": tasks})]}
+    orders.place(nodes={"fc430": 1})
+    orders.create()
+    broken.touch()
+
+    def gone() -> bool:
+        assert orders.play("delete_cluster", cluster_hooks=hooks, cluster_wait_timeout=5, awx_job_id=4712).code != 0
+        return orders.hub.get("hostedcluster", "demo", "-n", orders.working()) is None
+
+    until(gone, "the cluster is gone")
+    assert not gone() or orders.get()
+    status = orders.status()
+    assert (status["failure"]["task"], status["job"]["id"]) == ("Give back the addresses", "4712")
+    assert orders.hub.get("namespace", orders.working())
+    broken.unlink()
+    orders.delete(cluster_hooks=hooks)
+    until(orders.is_gone, "all is gone")
 
 
 @pytest.mark.parametrize(

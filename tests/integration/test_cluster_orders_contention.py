@@ -5,11 +5,15 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import time
 from collections.abc import Callable
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
 from ansible_collections.openfleet.clusters.extensions.sandbox.door import Doorman, Request
+from ansible_collections.openfleet.clusters.plugins.module_utils import lease
+from ansible_collections.openfleet.clusters.plugins.module_utils.fenced import FencedWriter
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
 
 from .orders import Orders
 
@@ -157,6 +161,38 @@ def test_a_run_that_wakes_up_late_is_refused_and_changes_nothing(orders: Orders)
     assert orders.pools() == {"fc430": 3}
     assert orders.status()["phase"] == "Ready" and "failure" not in orders.status()
     assert orders.lease()["leaseTransitions"] == 2
+
+
+def test_a_lease_that_somebody_has_deleted_does_not_block_the_order(orders: Orders) -> None:
+    """By hand, or because a backup has none: the tokens of earlier runs are on the cluster's objects all the same."""
+    for nodes in (1, 2, 3):
+        orders.place(nodes={"fc430": nodes})
+        orders.create()
+    assert orders.lease()["leaseTransitions"] == 3
+    for nodes in (4, 5):
+        orders.hub.kubectl("delete", "lease", "cluster-demo-lock", "-n", orders.namespace)
+        orders.place(nodes={"fc430": nodes})
+        orders.play("create_cluster", "demo", "--check").well()
+        orders.create()
+        assert orders.pools() == {"fc430": nodes}
+    orders.delete()
+
+
+def test_a_run_that_sleeps_between_two_writes_finds_the_lock_gone(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The objects that it has yet to write are as they were: they still carry its token, and the next run left them alone."""
+    kube = Kube.connect({"kubeconfig": str(orders.hub.kubeconfig)})
+    items = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": orders.namespace}} for name in "ab"]
+    writer = FencedWriter(kube, lease.acquire(kube, orders.namespace, "demo", "sleeper"), "example.com/token")
+    writer.apply(items)
+    orders.patch_lease({"renewTime": "2020-01-01T00:00:00.000000Z"})
+    lease.acquire(kube, orders.namespace, "demo", "another")
+    slept = time.monotonic() + lease.DURATION + 1
+    monkeypatch.setattr(time, "monotonic", lambda: slept)
+    with pytest.raises(lease.LockLost):
+        writer.apply([item | {"data": {"late": "yes"}} for item in items])
+    with pytest.raises(lease.LockLost):
+        writer.delete(items)
+    assert [kube.get("v1", "ConfigMap", name, orders.namespace).get("data") for name in "ab"] == [None, None]
 
 
 def test_a_deletion_that_wakes_up_late_does_not_touch_the_next_order_of_that_name(orders: Orders) -> None:

@@ -151,7 +151,7 @@ def test_an_order_that_is_taken_back_before_its_run_comes_keeps_no_place(orders:
 
 def test_what_a_write_brings_along_is_seen_though_no_event_tells_of_it(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
     """An order is taken back, and before the watch tells of it the status is written: that write meets the change, and is newer than it."""
-    slowly = Mirror._see
+    slowly = Mirror._see  # noqa: SLF001 - nothing else can be late by as much as is wanted
 
     def see(mirror: Mirror, event: Event) -> None:
         asyncio.get_running_loop().call_later(1.0 if mirror.kind == "ClusterOrder" else 0.0, slowly, mirror, event)

@@ -416,7 +416,7 @@ def test_steps_of_a_run_are_repeatable_and_silent(hub: Access, kube: Kube, names
         finished("finish with a failure", "second", failure={"task": "Do it", "error": "It broke."}),
         task("cluster_order_info", "see the failure", **named),
         task("cluster_order_status", "foresee the status", check=True, **named),
-        task("cluster_order_status", "nothing new of all", event={"payload": {"metadata": named}}),
+        task("cluster_order_status", "nothing new of all") | {"vars": {"ansible_eda": {"event": {"payload": {"metadata": named}}}}},
         task("cluster_order_prepare", "prepare the end", **prepared | {"step": "delete"}) | {"register": "third"},
         cluster("foresee the end", "third", check=True, state="absent"),
         cluster("end", "third", state="absent"),

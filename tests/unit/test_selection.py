@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.selection import NoSuchSelection, OrderName, named, uids
+from ansible_collections.openfleet.clusters.plugins.module_utils.selection import NoSuchSelection, OrderName, event_of, named, uids
 
 DEMO = OrderName("orders", "demo")
 
@@ -46,11 +46,26 @@ def test_half_a_name_is_refused(name: str | None, namespace: str | None) -> None
 
 
 @pytest.mark.parametrize(
-    "event", [{"payload": {}}, {"payload": {"metadata": {"name": "{{ x }}", "namespace": "a"}}}, {"orders": [3]}, {"order": "demo"}]
+    "event",
+    [
+        {"payload": {}},
+        {"payload": {"metadata": {"name": "{{ x }}", "namespace": "a"}}},
+        {"orders": [3]},
+        {"order": "demo"},
+        {"payload": "x"},
+    ],
 )
 def test_an_event_that_names_no_possible_order_is_refused(event: Any) -> None:
     with pytest.raises(NoSuchSelection):
         named(None, None, [], event)
+
+
+def test_the_event_is_taken_as_it_came() -> None:
+    event = {"order": {"namespace": "orders", "name": "{{ 1 + 1 }}"}}
+    assert event_of({"ansible_eda": {"event": event}}) is event
+    assert event_of({}) is event_of({"ansible_eda": None}) is event_of({"ansible_eda": {}}) is None
+    with pytest.raises(NoSuchSelection, match="ansible_eda"):
+        event_of({"ansible_eda": "{{ hostile }}"})
 
 
 def test_nothing_named_is_nothing_chosen() -> None:

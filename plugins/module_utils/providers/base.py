@@ -10,9 +10,13 @@ change in check mode.
 
 from __future__ import annotations
 
+import functools
+import inspect
+import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
 from ..fenced import Change, FencedWriter
@@ -33,6 +37,18 @@ class NotSupported(ProviderError):
         super().__init__(f"The provider {provider} does not support {what}.")
         self.provider = provider
         self.what = what
+
+
+class BrokenProvider(ProviderError):
+    """The provider has a fault of its own. That is the trouble of its clusters, and of no others in the same run."""
+
+    def __init__(self, provider: str, call: str, fault: Exception) -> None:
+        # Where it happened, and not what it said: that may be the value of a secret.
+        place = fault if isinstance(fault, SyntaxError) else traceback.extract_tb(fault.__traceback__)[-1]
+        super().__init__(
+            f"The provider {provider} has a fault of its own: {type(fault).__name__} in {call}, at line {place.lineno} of "
+            f"{Path(place.filename or '').name}. Its author can mend it."
+        )
 
 
 class NoSuchCluster(ProviderError):
@@ -70,6 +86,12 @@ class Provider(ABC):
     SECRETS: ClassVar[Mapping[str, Any]] = {}
     # Kinds on the hub, as (apiVersion, kind), from which alone `seen` tells how a cluster is. Empty where one has to ask elsewhere.
     WATCHES: ClassVar[tuple[tuple[str, str], ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        """Whatever a provider raises that is no error of this family comes out of each of its calls as one."""
+        calls = {name for name, value in vars(Provider).items() if inspect.isfunction(value) and not name.startswith("_")}
+        for name in calls.intersection(vars(cls)):
+            setattr(cls, name, _contained(name, getattr(cls, name)))
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -155,3 +177,16 @@ class Provider(ABC):
 
     def _cannot(self, what: str) -> NoReturn:
         raise NotSupported(self.TYPE, what)
+
+
+def _contained(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def call(provider: Provider, *arguments: Any, **named: Any) -> Any:
+        try:
+            return method(provider, *arguments, **named)
+        except KubeError:
+            raise
+        except Exception as fault:
+            raise BrokenProvider(provider.TYPE, name, fault) from fault
+
+    return call

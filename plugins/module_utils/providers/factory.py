@@ -12,7 +12,7 @@ from typing import Any
 
 from ..kube_errors import Invalid
 from ..template_parameters import check_values, did_you_mean, read_options
-from .base import Place, Provider, ProviderError
+from .base import BrokenProvider, Place, Provider, ProviderError
 from .model import ClusterRequest
 
 BUILT_IN = ("capi", "hypershift", "ocm", "standalone")
@@ -40,6 +40,8 @@ class ProviderFactory:
                 raise UnknownProvider(
                     f"The provider {kind} cannot be loaded ({error}); install its collection where Ansible runs."
                 ) from error
+            except Exception as fault:
+                raise BrokenProvider(kind, "its file", fault) from fault
         else:
             raise UnknownProvider(
                 f"There is no provider {kind[:100]!r}{did_you_mean(kind[:100], BUILT_IN)}; ours are {', '.join(BUILT_IN)}, and another "
