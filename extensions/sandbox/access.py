@@ -41,11 +41,11 @@ class Access:
     def apply(self, *objects: dict[str, Any]) -> None:
         self.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
 
-    def wait(self, *arguments: str, timeout: str = "120s") -> None:
+    def wait(self, *arguments: str, timeout: str = "300s") -> None:
         self.kubectl("wait", f"--timeout={timeout}", *arguments)
 
 
-def until(condition: Callable[[], Result], what: str, seconds: float = 120) -> Result:
+def until(condition: Callable[[], Result], what: str, seconds: float = 300) -> Result:
     """Poll until the condition gives something, and return that."""
     deadline = time.monotonic() + seconds
     while not (result := condition()):

@@ -170,7 +170,7 @@ class AtWork(SimpleNamespace):
     engine: Engine
 
     def until_phase(self, phase: str, name: str) -> None:
-        until(lambda: self.orders.status(name).get("phase") == phase, f"{name} is {phase}; the log is {self.engine.log}", 180)
+        until(lambda: self.orders.status(name).get("phase") == phase, f"{name} is {phase}; the log is {self.engine.log}", 600)
 
 
 @contextlib.contextmanager

@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+import urllib3
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import Conflict, NotFound
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import Conflict, KubeError
 
 Object = dict[str, Any]
 GROUP = "cloudkit.openshift.io"
@@ -48,8 +49,8 @@ class OsacImitation:
 
     def _work(self) -> None:
         while not self._over.wait(RECONCILE_SECONDS):
-            for order in self._kube.list_all(f"{GROUP}/v1alpha1", "ClusterOrder", self._namespace):
-                with contextlib.suppress(Conflict, NotFound, ConnectionError):  # it tries again at the next reconcile
+            with contextlib.suppress(KubeError, urllib3.exceptions.HTTPError):  # it tries again at the next reconcile
+                for order in self._kube.list_all(f"{GROUP}/v1alpha1", "ClusterOrder", self._namespace):
                     self._reconcile(order)
 
     def _reconcile(self, order: Object) -> None:

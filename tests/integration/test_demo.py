@@ -99,7 +99,7 @@ def test_a_demo_whose_engine_dies_says_so_and_leaves_a_running_sandbox_as_it_was
         os.kill(engines_in(state)[0], signal.SIGKILL)
         rest, _none = demo.communicate()
         assert demo.returncode == 1
-        assert "The rules engine has ended by itself; the end of its log:" in rest and "PLAY RECAP" in rest, rest
+        assert "The rules engine has ended by itself; the end of its log:" in rest, rest
         assert rest.index("started once more") < rest.index("order deleted"), rest
         assert sandbox.status() == before
         assert Access(sandbox.kubeconfig()).get("clusterorders", "-n", "orders")["items"] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -51,7 +52,7 @@ class Loop(AtWork):
     folder: Path
 
     def until_gone(self, name: str) -> None:
-        until(lambda: self.orders.is_gone(name), f"{name} is gone; the log is {self.engine.log}", 180)
+        until(lambda: self.orders.is_gone(name), f"{name} is gone; the log is {self.engine.log}", 600)
 
     def here(self, name: str) -> bool:
         return (self.folder / f"here-{name}").exists()
@@ -111,17 +112,21 @@ def test_an_order_becomes_ready_in_steps_and_no_job_waits_between_them(loop: Loo
 
 @pytest.mark.usefixtures("flaky")
 def test_a_cluster_that_degrades_says_so_and_comes_back_and_a_site_hears_of_each_once(loop: Loop) -> None:
+    def told() -> list[str]:
+        return [line for line in loop.engine.said(r"^(?:\*\* .*)?((?:Ready|Degraded): .*)$") if loop.full("well") in line]
+
     loop.orders.place("well", nodes={"fc430": 1})
     loop.until_phase("Ready", "well")
+    until(lambda: len(told()) == 1, "a site hears of it")
     place = ("hostedcluster", "well", "-n", loop.orders.working("well"))
     loop.hub.kubectl("annotate", *place, f"{FAULT}=degraded")
     loop.until_phase("Degraded", "well")
+    until(lambda: len(told()) == 2, "a site hears of it")
     loop.hub.kubectl("annotate", *place, f"{FAULT}-")
     loop.until_phase("Ready", "well")
     loop.orders.place("other", nodes={"fc430": 1})
     loop.until_phase("Ready", "other")
-    told = [line for line in loop.engine.said(r"^(?:\*\* .*)?((?:Ready|Degraded): .*)$") if loop.full("well") in line]
-    assert told == [f"Ready: {loop.full('well')}", f"Degraded: {loop.full('well')} (ClusterDegraded)", f"Ready: {loop.full('well')}"]
+    assert told() == [f"Ready: {loop.full('well')}", f"Degraded: {loop.full('well')} (ClusterDegraded)", f"Ready: {loop.full('well')}"]
     assert loop.engine.actions(loop.full("well")) == ["provision"]
 
 
@@ -142,12 +147,13 @@ def test_a_spec_that_failed_is_tried_at_once_when_it_changes(loop: Loop) -> None
     loop.until_phase("Failed", "hasty")
     failure = loop.orders.status("hasty")["failure"]
     assert failure["reason"] == "TaskFailed" and "The site is broken" in failure["message"] and failure["retryable"]
+    later = {"status": {"failure": {"nextAttempt": "2099-01-01T00:00:00Z"}}}
+    loop.orders.patch(later, "hasty", "--subresource=status")
     (loop.folder / "broken-hasty").unlink()
     loop.orders.place("hasty", nodes={"fc430": 2}, template="acme.site.careful")
     loop.until_phase("Ready", "hasty")
     assert "failure" not in loop.orders.status("hasty")
-    first, second = loop.engine.actions(loop.full("hasty")).count("provision"), loop.orders.status("hasty")["job"]["startedAt"]
-    assert first == 2 and parse_time(second) < parse_time(failure["nextAttempt"])  # type: ignore[operator]
+    assert loop.engine.actions(loop.full("hasty")).count("provision") == 2
 
 
 @pytest.mark.usefixtures("flaky")
@@ -165,7 +171,8 @@ def test_a_run_that_was_killed_is_noticed_by_its_lock_and_done_again(loop: Loop)
     loop.orders.place("gated-kill", nodes={"fc430": 1})
     until(lambda: loop.here("gated-kill"), "a run holds the lock", 120)
     for process in loop.engine.playbooks():
-        os.kill(process, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # some end with the first
+            os.kill(process, signal.SIGKILL)
     assert loop.orders.status("gated-kill")["phase"] == "Progressing"
     loop.go_on("gated-kill")
     until(lambda: not loop.engine.processes("lease_renewer"), "whoever renews the lock ends with its run")

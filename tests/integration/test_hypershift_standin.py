@@ -83,7 +83,8 @@ def test_nodes_follow_the_replicas_and_the_release(place: tuple[Access, str], tm
     image = f'{{"spec": {{"release": {{"image": "{NEXT_RELEASE}"}}}}}}'
     for target in ("hostedcluster/demo", "nodepool/workers"):
         hub.kubectl("patch", target, "-n", namespace, "--type=merge", "-p", image)
-    hub.wait("hostedcluster/demo", "-n", namespace, "--for=jsonpath={.status.version.history[1].version}=4.17.0")
+    # kubectl does not wait for an entry of a list that is too short yet.
+    until(lambda: len(hub.get("hostedcluster", "demo", "-n", namespace)["status"]["version"]["history"]) == 2, "the release is seen")
     hub.wait("hostedcluster/demo", "-n", namespace, "--for=jsonpath={.status.version.history[0].state}=Completed")
     hub.wait("nodepool/workers", "-n", namespace, "--for=jsonpath={.status.version}=4.17.1")
     history = hub.get("hostedcluster", "demo", "-n", namespace)["status"]["version"]["history"]
@@ -138,6 +139,7 @@ def test_fault_never_available(place: tuple[Access, str]) -> None:
     hub, namespace = place
     hub.apply(pull_secret(namespace), hosted_cluster(namespace, fault="never-available"), node_pool(namespace))
     hub.wait("nodepool/workers", "-n", namespace, "--for=condition=Ready=False")
+    hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=Available=False")
     available = condition(hub, "hostedcluster", "demo", namespace, "Available")
     assert available and (available["status"], available["reason"]) == ("False", "WaitingForAvailable")
     assert hub.get("secret", "demo-admin-kubeconfig", "-n", namespace) is None

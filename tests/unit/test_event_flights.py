@@ -87,6 +87,7 @@ def test_a_wish_for_an_order_under_way_is_none_and_another_action_takes_the_plac
         (lock(8), 0, True),  # it has ended
         (lock(9), 0, True),  # and another one after it
         (None, 0, True),  # somebody deleted the Lease
+        (lock(6), 0, False),  # our copy is late: the hub had a higher token already
     ],
 )
 def test_a_run_is_over_when_the_lock_shows_it_or_it_never_began(seen: LockState | None, after: float, is_over: bool) -> None:

@@ -81,7 +81,7 @@ def test_second_run_does_nothing_until_a_pin_changes(checkout: Path) -> None:
 
 def test_interrupted_setup_leaves_no_environment(checkout: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent_registry:
-        silent_registry.settimeout(60)
+        silent_registry.settimeout(300)
         registry = f"http://127.0.0.1:{silent_registry.getsockname()[1]}/simple"
         process = subprocess.Popen(
             [sys.executable, "-m", "extensions.dev.setup"],
@@ -95,7 +95,7 @@ def test_interrupted_setup_leaves_no_environment(checkout: Path) -> None:
         with silent_registry.accept()[0]:
             assert (checkout / ".venv").exists()
             os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C does: pip is told too
-            errors = process.communicate(timeout=30)[1]
+            errors = process.communicate(timeout=120)[1]
     assert process.returncode == 130
     assert errors.strip() == "✘ Interrupted."
     assert not (checkout / ".venv").exists()

@@ -111,7 +111,9 @@ class Flights:
         What is `unwanted` meanwhile will not begin if it has not begun.
         """
         run = self._flying[key]
-        if (lock.token if lock else 0) != run.wishes[key].token:
+        seen, known = lock.token if lock else 0, run.wishes[key].token
+        # A lower token is of our copy, which is late: what was known when this was asked for came from the hub.
+        if seen != known and not (lock and seen < known):
             return lock is None or lock.is_free(now)
         return run.began is not None and (unwanted or clock > run.began + self._patience_with(key, lock))
 

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 DURATION_SECONDS = 15
 RENEW_SECONDS = 5.0
 POLL_SECONDS = 2.0
-GIVE_BACK_SECONDS = 3.0
+GIVE_BACK_SECONDS = 10.0
 NOT_KNOWN = "who leads is not known yet"
 
 
