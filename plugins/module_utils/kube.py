@@ -441,7 +441,7 @@ def in_order(items: Iterable[Object]) -> list[list[Object]]:
     return [ranked[number] for number in sorted(ranked)]
 
 
-def retry_conflicts(work: Callable[[], Result], tries: int = 5) -> Result:
+def retry_conflicts(work: Callable[[], Result], tries: int = 10) -> Result:
     """Read, change, write: again from the read when somebody else was quicker. An ApplyConflict would only come back."""
     for attempt in range(1, tries + 1):
         try:
@@ -449,7 +449,8 @@ def retry_conflicts(work: Callable[[], Result], tries: int = 5) -> Result:
         except Conflict as error:
             if attempt == tries or not error.retryable:
                 raise
-            time.sleep(0.01 * 2**attempt)
+            # Some seconds in all: a controller that has just begun with an object writes to it several times a second.
+            time.sleep(min(1.0, 0.01 * 2**attempt))
     raise AssertionError("the last try returns or raises")
 
 
