@@ -41,6 +41,19 @@ class Access:
     def apply(self, *objects: dict[str, Any]) -> None:
         self.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
 
+    def install_crd(self, crd: dict[str, Any]) -> None:
+        """Apply the CRD and return when its kind can be used, which is a little after it is said to be established."""
+        name, spec = crd["metadata"]["name"], crd["spec"]
+        version = next(version["name"] for version in spec["versions"] if version["served"])
+
+        def is_used() -> bool:
+            # Until its schema is published, kubectl checks objects by itself, with other rules than the server's.
+            schemas = self.kubectl("get", "--raw", f"/openapi/v3/apis/{spec['group']}/{version}", check=False).stdout
+            return f'"kind":"{spec["names"]["kind"]}"' in schemas and self.kubectl("get", name, check=False).returncode == 0
+
+        self.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(crd))
+        until(is_used, f"{name} is served")
+
     def wait(self, *arguments: str, timeout: str = "300s") -> None:
         self.kubectl("wait", f"--timeout={timeout}", *arguments)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,8 +19,7 @@ def policies(hub: Access) -> Iterator[None]:
     """The policy `metro` of the clusters dr1 and dr2, and the policy `broken` with one that is not there."""
     crds = [_crd(plural, kind) for plural, kind in KINDS.items()]
     for crd in crds:
-        hub.kubectl("create", "-f", "-", stdin=json.dumps(crd))
-        hub.kubectl("wait", "--for=condition=Established", "--timeout=30s", f"crd/{crd['metadata']['name']}")
+        hub.install_crd(crd)
     try:
         for name, region in (("dr1", "north"), ("dr2", "south")):
             _apply(hub, "DRCluster", name, {"region": region, "s3ProfileName": "none"})

@@ -43,8 +43,7 @@ def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Orders]
     hub_name, group = request.param
     hub: Access = request.getfixturevalue(hub_name)
     if group != GROUP:
-        hub.apply(load_crd(COLLECTION_CRDS / "clusterorders.yaml", group))
-        hub.wait(f"crd/clusterorders.{group}", "--for=condition=Established")
+        hub.install_crd(load_crd(COLLECTION_CRDS / "clusterorders.yaml", group))
     with fresh_namespace(hub) as namespace:
         place = Orders(hub, namespace, tmp_path, group)
         yield place
@@ -118,9 +117,13 @@ def test_however_many_orders_are_waited_for_none_waits_for_another(orders: Order
         orders.place(name, template=unfinished, nodes={"fc430": 1})
     orders.place("quick", nodes={"fc430": 1})
     chosen = [f"{orders.namespace}/{name}" for name in [*slow, "quick"]]
-    run = orders.start("create_cluster", None, cluster_orders=chosen, cluster_wait_timeout=300)
+    run = orders.start("create_cluster", None, cluster_orders=chosen, cluster_wait_timeout=500)
+
+    def is_done_with() -> bool:
+        return orders.status("quick").get("phase") == "Ready" and "holderIdentity" not in orders.lease("quick")
+
     try:
-        until(lambda: orders.status("quick").get("phase") == "Ready" and "holderIdentity" not in orders.lease("quick"), "it is done with")
+        until(is_done_with, "it is done with", 300)
         assert all("holderIdentity" in orders.lease(name) for name in slow)
     finally:
         run.signal(signal.SIGKILL)
@@ -283,9 +286,10 @@ def test_orders_whose_namespace_is_deleted_whole_are_taken_down_with_it(orders: 
     gate, here, go_on = orders.gate()
     orders.place(nodes={"fc430": 2})
     maker = orders.start("create_cluster", cluster_hooks={"pre_install": [gate]})
-    until(here.exists, "a run that changes the cluster is on its way", 30)
+    until(here.exists, "a run that changes the cluster is on its way")
     orders.hub.kubectl("delete", "namespace", orders.namespace, "--wait=false")
     until(lambda: not orders.hub.get("leases", "-n", orders.namespace)["items"], "the Leases went with their namespace")
+    until(lambda: all("deletionTimestamp" in orders.get(name)["metadata"] for name in names), "the orders are to go, too")
 
     before = orders.versions()
     assert orders.play("delete_cluster", None, "--check").well().changed > 0

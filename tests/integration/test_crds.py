@@ -101,8 +101,7 @@ def group(request: pytest.FixtureRequest, hub: Hub) -> Iterator[str]:
     crd = load_crd(ORDERS, name)
     present = hub.kubectl("get", "crd", crd["metadata"]["name"], check=False).returncode == 0
     if not present:
-        hub.kubectl("create", "--filename=-", stdin=json.dumps(crd))
-        hub.kubectl("wait", "--for=condition=Established", "--timeout=30s", f"crd/{crd['metadata']['name']}")
+        hub.install_crd(crd)
     yield name
     if not present:
         hub.kubectl("delete", "crd", crd["metadata"]["name"])

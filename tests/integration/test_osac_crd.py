@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,8 +23,7 @@ def osac_hub(request: pytest.FixtureRequest, new_sandbox: Callable[..., Sandbox]
     sandbox = new_sandbox(status_only=True)
     hub = Access(sandbox.kubeconfig())
     hub.kubectl("delete", "crd", "clusterorders.cloudkit.openshift.io")
-    hub.kubectl("create", "-f", "-", stdin=json.dumps(load_crd(crd)))
-    hub.wait(f"crd/clusterorders.{request.param}", "--for=condition=Established")
+    hub.install_crd(load_crd(crd))
     yield hub, request.param
     sandbox.down()
 
