@@ -89,7 +89,7 @@ class Backend(ABC):
 
         What was cut is in the list.
         """
-        numbers: dict[int, int] = {}
+        seen: list[Request] = []  # whole: the id of one that is gone may be that of a later one
         lost: list[Request] = []
         counting = threading.Lock()
 
@@ -100,12 +100,13 @@ class Backend(ABC):
 
         def shut(request: Request) -> None:
             with counting:
-                number = numbers[id(request)] = len(numbers) + 1
+                seen.append(request)
+                number = len(seen)
             lose(request, number > at or (number == at and not after))
 
         def swallow(request: Request) -> None:
             # One that came in before the cut gets no answer any more, either.
-            lose(request, len(numbers) >= at and id(request) in numbers)
+            lose(request, len(seen) >= at and any(request is each for each in seen))
 
         self.door.before = shut
         self.door.after = swallow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
@@ -16,13 +15,15 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.orders import N
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import Provider
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ClusterRequest
 
+from .holding import held
+
 API_VERSION = "cluster.x-k8s.io/v1beta2"
 
 
 class ClusterApi(Backend):
     TYPE = "capi"
     CANNOT = frozenset({"dns", "cloud_providers", "regions", "add_identity_provider", "remove_identity_provider", "install_addon"})
-    PATIENCE = 300
+    PATIENCE = 900
 
     def __init__(self, hub: Access, namespace: str, door: Doorman) -> None:
         super().__init__(hub, namespace, door)
@@ -52,16 +53,8 @@ class ClusterApi(Backend):
         self.kube.delete(template)
         return "DevMachineTemplate"
 
-    @contextlib.contextmanager
-    def hold(self, name: str) -> Iterator[None]:
-        held = "example.com/held"
-        finalizers = self._cluster(name)["metadata"]["finalizers"]
-        self.kube.patch(self._cluster(name), {"metadata": {"finalizers": [*finalizers, held]}}, checked=False)
-        try:
-            yield
-        finally:
-            kept = [entry for entry in self._cluster(name)["metadata"]["finalizers"] if entry != held]
-            self.kube.patch(self._cluster(name), {"metadata": {"finalizers": kept}}, checked=False)
+    def hold(self, name: str) -> contextlib.AbstractContextManager[None]:
+        return held(self.kube, lambda: self._cluster(name))
 
     def _cluster(self, name: str) -> Object:
         return self.kube.get(API_VERSION, "Cluster", name, self.namespace)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-from collections.abc import Iterator
 
 from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.status import FAULT
 from ansible_collections.openfleet.clusters.extensions.sandbox.provider_backend import Backend
@@ -14,6 +13,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors imp
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import NodeRequest
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ClusterRequest
 
+from .holding import held
 from .orders import PULL_SECRET, RELEASE
 
 API_VERSION = "hypershift.openshift.io/v1beta1"
@@ -44,16 +44,8 @@ class HyperShift(Backend):
         self.kube.patch(self._cluster(name), {"metadata": {"annotations": {FAULT: "degraded"}}}, checked=False)
         return "Degraded is True (UnavailableReplicas)"
 
-    @contextlib.contextmanager
-    def hold(self, name: str) -> Iterator[None]:
-        held = "example.com/held"
-        finalizers = self._cluster(name)["metadata"]["finalizers"]
-        self.kube.patch(self._cluster(name), {"metadata": {"finalizers": [*finalizers, held]}})
-        try:
-            yield
-        finally:
-            kept = [entry for entry in self._cluster(name)["metadata"]["finalizers"] if entry != held]
-            self.kube.patch(self._cluster(name), {"metadata": {"finalizers": kept}})
+    def hold(self, name: str) -> contextlib.AbstractContextManager[None]:
+        return held(self.kube, lambda: self._cluster(name))
 
     def _cluster(self, name: str) -> Object:
         return self.kube.get(API_VERSION, "HostedCluster", name, self.namespace)

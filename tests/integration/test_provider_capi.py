@@ -21,7 +21,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base 
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.factory import ProviderFactory, checked
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ClusterRequest, ClusterSpec
 
-PATIENCE_SECONDS = 300
+PATIENCE_SECONDS = 900
 SETTINGS = {"cluster_class": CLASS_NAME, "worker_classes": {"small": WORKER_CLASS}}
 
 
@@ -33,6 +33,8 @@ class Site:
         self.hub = hub
         self.kube = Kube.connect({"kubeconfig": str(hub.kubeconfig)})
         hub.apply(*cluster_class(namespace))
+        # What a cluster asks for is not checked against a class that Cluster API has not looked at yet.
+        hub.wait(f"clusterclass/{CLASS_NAME}", "-n", namespace, "--for=condition=VariablesReady")
 
     def provider(self, name: str) -> Provider:
         lock = lease.acquire(self.kube, self.namespace, name, "test")
