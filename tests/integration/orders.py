@@ -25,7 +25,7 @@ GROUP, OTHER_GROUP = "cloudkit.openshift.io", "osac.openshift.io"
 PULL_SECRET = '{"auths": {"registry.example.com": {"auth": "c2VjcmV0"}}}'  # noqa: S105 - of nobody
 RELEASE = "quay.io/openshift-release-dev/ocp-release:4.17.0-multi"
 NEXT_RELEASE = "quay.io/openshift-release-dev/ocp-release:4.17.1-multi"
-RUN_SECONDS = 180
+RUN_SECONDS = 600
 MARK = "OPENFLEET_TEST_RUN"
 
 # Kills the run that it is part of, as a full node or an impatient person would, when its N-th task starts.
@@ -226,12 +226,12 @@ class Orders:
 
     def create(self, name: str = "demo", *options: str, **settings: Any) -> Run:
         """Carry the order out, and wait until it is Ready."""
-        run = self.play("create_cluster", name, *options, **{"cluster_wait_timeout": 60} | settings).well()
+        run = self.play("create_cluster", name, *options, **{"cluster_wait_timeout": 200} | settings).well()
         assert self.status(name)["phase"] == "Ready", self.status(name)
         return run
 
     def delete(self, name: str = "demo", *options: str, **settings: Any) -> Run:
-        return self.play("delete_cluster", name, *options, **{"cluster_wait_timeout": 60} | settings).well()
+        return self.play("delete_cluster", name, *options, **{"cluster_wait_timeout": 200} | settings).well()
 
     def is_gone(self, name: str = "demo") -> bool:
         return self.get(name) is None and self.hub.get("namespace", self.working(name)) is None
@@ -245,13 +245,14 @@ class Orders:
 
     def clean_up(self) -> None:
         """Take away what a test has left: the orders now, so that the next test's source does not see them; the rest goes on meanwhile."""
+        # Any of it may go by itself meanwhile, and that is as well.
         unheld = ("--type=merge", "-p", '{"metadata": {"finalizers": null}}')
         if left := _names(self.hub.get(self.kind, "-n", self.namespace)):
-            self.hub.kubectl("patch", self.kind, *left, "-n", self.namespace, *unheld)
+            self.hub.kubectl("patch", self.kind, *left, "-n", self.namespace, *unheld, check=False)
             self.hub.kubectl("delete", self.kind, *left, "-n", self.namespace, "--wait=false", "--ignore-not-found")
         if left := _names(self.hub.get("namespaces", "-l", f"{self.group}/clusterorder-namespace={self.namespace}")):
-            self.hub.kubectl("patch", "namespaces", *left, *unheld)
-            self.hub.kubectl("delete", "namespaces", *left, "--wait=false")
+            self.hub.kubectl("patch", "namespaces", *left, *unheld, check=False)
+            self.hub.kubectl("delete", "namespaces", *left, "--wait=false", "--ignore-not-found")
 
     # What a site has of its own
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
@@ -26,7 +28,7 @@ MADE = [
 ]
 
 
-@pytest.mark.parametrize("wait_timeout", [0, 60], ids=["leaving-it-to-the-first", "one-after-the-other"])
+@pytest.mark.parametrize("wait_timeout", [0, 500], ids=["leaving-it-to-the-first", "one-after-the-other"])
 def test_eight_runs_at_once_make_one_cluster_and_none_fails(orders: Orders, wait_timeout: int) -> None:
     orders.place(nodes={"fc430": 2})
     started = [orders.start("create_cluster", cluster_lock_wait_timeout=wait_timeout) for _number in range(8)]
@@ -58,7 +60,7 @@ def test_a_run_without_the_lock_says_so_and_leaves_it_alone(orders: Orders) -> N
     gate, here, go_on = orders.gate()
     orders.place(nodes={"fc430": 1})
     first = orders.start("create_cluster", cluster_hooks={"pre_install": [gate]})
-    until(here.exists, "the first run holds the lock", 30)
+    until(here.exists, "the first run holds the lock")
     held, order = orders.lease(), orders.get()
     for playbook in ("create_cluster", "delete_cluster"):
         run = orders.play(playbook).well()
@@ -75,7 +77,7 @@ def test_the_lock_of_a_killed_run_is_free_within_its_duration_and_not_earlier(or
     gate, here, _go_on = orders.gate()
     orders.place(nodes={"fc430": 1})
     first = orders.start("create_cluster", cluster_hooks={"pre_install": [gate]})
-    until(here.exists, "the first run holds the lock", 30)
+    until(here.exists, "the first run holds the lock")
     os.kill(first.process.pid, signal.SIGKILL)
     first.process.wait()
     until(lambda: not [pid for pid in first.processes() if "lease_renewer" in command(pid)], "whoever renews the lock ends with its run")
@@ -94,7 +96,7 @@ def test_a_run_that_was_killed_is_told_of_on_its_order_until_the_next_one_has_en
     orders.place(nodes={"fc430": 1})
     orders.place("other", nodes={"fc430": 1})
     run = orders.start("create_cluster", cluster_hooks={"pre_install": [gate]}, awx_job_id=4711)
-    until(here.exists, "the run holds the lock", 30)
+    until(here.exists, "the run holds the lock")
     orders.play("sync_status", None).well()
     assert orders.status()["phase"] == "Progressing" and "failure" not in orders.status()
     run.signal(signal.SIGKILL)
@@ -147,7 +149,7 @@ def test_a_run_that_wakes_up_late_is_refused_and_changes_nothing(orders: Orders)
     gate, here, go_on = orders.gate()
     orders.place(nodes={"fc430": 1})
     sleeper = orders.start("create_cluster", cluster_hooks={"pre_install": [gate]})
-    until(here.exists, "the first run holds the lock", 30)
+    until(here.exists, "the first run holds the lock")
     sleeper.signal(signal.SIGSTOP)
     orders.patch_lease({"renewTime": "2020-01-01T00:00:00.000000Z"})  # as if its time had passed
     orders.place(nodes={"fc430": 3})
@@ -200,7 +202,7 @@ def test_a_deletion_that_wakes_up_late_does_not_touch_the_next_order_of_that_nam
     orders.place(nodes={"fc430": 1})
     orders.create()
     sleeper = orders.start("delete_cluster", cluster_hooks={"pre_delete": [gate]})
-    until(here.exists, "the deletion holds the lock", 30)
+    until(here.exists, "the deletion holds the lock")
     sleeper.signal(signal.SIGSTOP)
     orders.free_lock()
     orders.delete()
@@ -246,7 +248,7 @@ def kill_each_time(orders: Orders, playbook: str, is_killed: Callable[[str, int]
 def killed_at_write(orders: Orders, playbook: str, name: str, number: int) -> bool:
     """Run the playbook, and kill all its processes when it asks for this write, which is not made."""
     with Doorman(orders.hub.kubeconfig, orders.folder).open() as door:
-        run = orders.start(playbook, name, kubeconfig=door.kubeconfig, cluster_wait_timeout=60)
+        run = orders.start(playbook, name, kubeconfig=door.kubeconfig, cluster_wait_timeout=200)
 
         def kill(_request: Request) -> None:
             if len(door.writes) >= number:
@@ -263,7 +265,7 @@ def run_again(orders: Orders, playbook: str, names: list[str]) -> None:
         if orders.lease(name):
             orders.free_lock(name)
     chosen = [f"{orders.namespace}/{name}" for name in names]
-    orders.play(playbook, None, cluster_orders=chosen, cluster_wait_timeout=60).well()
+    orders.play(playbook, None, cluster_orders=chosen, cluster_wait_timeout=200).well()
     for name in names:
         if playbook == "delete_cluster":
             assert orders.is_gone(name), name
@@ -276,5 +278,7 @@ def run_again(orders: Orders, playbook: str, names: list[str]) -> None:
 
 
 def command(pid: int) -> str:
-    with open(f"/proc/{pid}/cmdline", "rb") as file:
-        return file.read().decode()
+    """What the process was started as; nothing if it has ended meanwhile."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
+    return ""

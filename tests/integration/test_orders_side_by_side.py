@@ -70,7 +70,7 @@ def test_each_order_has_its_own_provider_for_all_its_life(mixed: Orders, service
 
     mixed.place("dedicated", nodes={"m5.xlarge": 3}, template="osd_small", raw_parameters="{}")
     assert mixed.play("create_cluster", "dedicated", **{key: value for key, value in site.items() if key != "cluster_orders"}).well()
-    assert mixed.play("delete_cluster", None, **site, cluster_wait_timeout=170).well()
+    assert mixed.play("delete_cluster", None, **site, cluster_wait_timeout=400).well()
     assert [name for name in PROVIDERS if not mixed.is_gone(name)] == []
     assert service.clusters == {}
 
