@@ -4,7 +4,7 @@
 
 - A new leader first seals the state with its epoch. From then on nothing is written under an older one, however late it arrives.
 - A revision is replaced only when it is in the history already, so the history has no gaps, whoever dies when.
-- The history is create-only. What is kept of it are the newest entries, as many as the leader wants.
+- The history is create-only. What is kept of it are the newest entries, as many as who writes the state wants.
 """
 
 from __future__ import annotations
@@ -143,11 +143,15 @@ class StateStore:
         if _is_so(state, changes):
             return state
         try:
-            return self._replace(state, epoch, state.leader, changes)
+            new = self._replace(state, epoch, state.leader, changes)
         except (PreconditionFailed, Missing) as error:
             raise StaleRevision(
                 f"The state of {self.place} has changed since revision {state.revision} was read. Nothing was written."
             ) from error
+        # Here and not in a seal: who only takes the lead does not know how many are to be kept.
+        if new.revision % PRUNE_EVERY == 0:
+            self.history.prune(self._keep)
+        return new
 
     def plan(self, epoch: int, changes: Mapping[str, Any], expected_revision: int | None = None) -> State:
         """The state as it is, if `write` may change it so."""
@@ -173,8 +177,6 @@ class StateStore:
         new = State(**content, document=self._documents.write(self._key, content, state.document))
         if not self.history.append(new):
             self.history.record(new)
-        if new.revision % PRUNE_EVERY == 0:
-            self.history.prune(self._keep)
         return new
 
 

@@ -11,7 +11,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.coordination im
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_health import ClusterHealth, clusters
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_lease import RESTORED, Lease, read_lock, verify
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_proof import prove, require
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_state import Decision, History, StateStore
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_state import PRUNE_EVERY, Decision, History, StateStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import ObjectStore
 
 from .s3_simulation import LOCK, PLACE, POLL, STATE, MemoryBucket, Rules, Simulation, Story
@@ -238,6 +238,16 @@ def test_history_has_every_revision_in_order_and_keeps_the_newest(documents: Doc
     assert [entry["revision"] for entry in history.entries()] == [98, 99, 100]
     history.prune(0)
     assert [entry["revision"] for entry in history.entries()] == [100]
+
+
+def test_a_new_leader_prunes_nothing_of_what_tasks_keep(documents: Documents) -> None:
+    kept = StateStore(documents, PLACE, "east-1", keep=5000)
+    kept.seal(1)
+    for number in range(2, 1050):
+        kept.write(1, {"step": f"{number}"})
+    # The seal is the revision at which a write would look for what is too old, and has no number to keep by.
+    assert StateStore(documents, PLACE, "west-1").seal(2).revision % PRUNE_EVERY == 0
+    assert len(kept.history.keys()) == 1050
 
 
 def test_a_revision_that_its_writer_could_not_record_is_recorded_by_the_next(bucket: MemoryBucket, documents: Documents) -> None:
