@@ -78,7 +78,8 @@ class ClusterHealth:
 
 def clusters(store: ObjectStore) -> list[str]:
     """The names of all clusters that have ever told of themselves."""
-    return sorted(key.split("/")[1] for key in store.keys("clusters/") if key.endswith("/status"))
+    parts = (key.split("/") for key in store.keys("clusters/"))
+    return sorted(named[1] for named in parts if len(named) == 3 and named[2] == "status")
 
 
 def _report(key: str, document: Document) -> Report:

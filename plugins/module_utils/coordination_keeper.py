@@ -187,19 +187,21 @@ class Keeper:
         while True:
             async with self._tolerant("health of clusters"):
                 for cluster in await self._run(self._for_polls, clusters, self._store):
-                    health, last = known.get(cluster) or (ClusterHealth(self._store, cluster), Report())
-                    report = await self._run(self._for_polls, health.look)
-                    known[cluster] = health, report
-                    if report.state != last.state:
-                        self._events.put_nowait(
-                            {
-                                "type": "cluster_health_changed",
-                                "cluster": cluster,
-                                "health": report.state,
-                                "previous": last.state,
-                                "reason": report.reason,
-                            }
-                        )
+                    # What one has written wrongly must not hide those that come after it.
+                    async with self._tolerant(f"what cluster {cluster} says"):
+                        health, last = known.get(cluster) or (ClusterHealth(self._store, cluster), Report())
+                        report = await self._run(self._for_polls, health.look)
+                        known[cluster] = health, report
+                        if report.state != last.state:
+                            self._events.put_nowait(
+                                {
+                                    "type": "cluster_health_changed",
+                                    "cluster": cluster,
+                                    "health": report.state,
+                                    "previous": last.state,
+                                    "reason": report.reason,
+                                }
+                            )
             await asyncio.sleep(self._settings.poll)
 
     async def _report(self) -> None:

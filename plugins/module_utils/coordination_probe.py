@@ -10,6 +10,10 @@ from typing import Any
 from .coordination_health import HEALTHY, UNAUTHORIZED, UNREACHABLE
 from .kube import Kube
 from .kube_errors import BadCredentials, Forbidden, KubeError, NotFound, Unauthorized
+from .third_party import urllib3
+
+# One request of at most so long: the next probe is the second try, and a report must not be overdue because of a server that hangs.
+SECONDS = 5.0
 
 
 def probe_of(options: Mapping[str, Any]) -> Callable[[], tuple[str, str]]:
@@ -17,7 +21,7 @@ def probe_of(options: Mapping[str, Any]) -> Callable[[], tuple[str, str]]:
 
     def probe() -> tuple[str, str]:
         try:
-            Kube.connect(options).get("v1", "Namespace", "default")
+            Kube.connect(options, urllib3.Timeout(total=SECONDS), tries=1).get("v1", "Namespace", "default")
         except (Forbidden, NotFound):
             # It knows us, and answers: that is all that was asked.
             return HEALTHY, ""

@@ -111,13 +111,13 @@ class Kube:
         self._pool = self._new_pool()
 
     @classmethod
-    def connect(cls, options: Mapping[str, Any], timeout: urllib3.Timeout | None = None) -> Kube:
+    def connect(cls, options: Mapping[str, Any], timeout: urllib3.Timeout | None = None, tries: int = TRIES) -> Kube:
         """Connect as module options ask for; nothing is sent yet."""
         if MISSING:
             raise BadCredentials(
                 f"The Python library {MISSING} is missing where Ansible runs: install what requirements.txt of the collection names."
             )
-        return cls(target(options), timeout)
+        return cls(target(options), timeout, tries)
 
     def _new_pool(self) -> urllib3.PoolManager:
         settings: dict[str, Any] = {"maxsize": CONNECTIONS, "block": True, "retries": False, "socket_options": _socket_options()}

@@ -6,8 +6,10 @@ import asyncio
 import os
 import runpy
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +18,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.plugins.module_utils import coordination_probe
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination import Documents, Place
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_health import ClusterHealth
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_keeper import Event, Keeper, Settings
@@ -204,6 +207,29 @@ def test_health_of_clusters_is_told_and_silence_is_not_called_down(bucket: Optio
     run(story)
 
 
+def test_a_status_that_cannot_be_read_hides_no_other_cluster(bucket: Options) -> None:
+    store = connect(bucket)
+    # All of them come before the one that is well.
+    for key in ("clusters/status", "clusters/A_b/status", "clusters/a/status", "clusters/b/c/status"):
+        store.create(key, b"not ours")
+    ClusterHealth(store, "west").report("healthy")
+
+    async def story() -> None:
+        kept = Kept(store)
+        await kept.until(lambda: kept.of("cluster_health_changed"), "health")
+        # One that is put right is told of, as if nothing had been.
+        store.delete("clusters/a/status")
+        ClusterHealth(store, "a").report("unreachable", "no answer")
+        await kept.until(lambda: len(kept.of("cluster_health_changed")) > 1, "health of the other")
+        assert [(event["cluster"], event["health"]) for event in kept.of("cluster_health_changed")] == [
+            ("west", "healthy"),
+            ("a", "unreachable"),
+        ]
+        await kept.end()
+
+    run(story)
+
+
 def test_refused_credentials_are_not_called_unreachable(hub: Access) -> None:
     access = yaml.safe_load(hub.kubeconfig.read_text())
     server, authority = (access["clusters"][0]["cluster"][name] for name in ("server", "certificate-authority-data"))
@@ -214,6 +240,26 @@ def test_refused_credentials_are_not_called_unreachable(hub: Access) -> None:
     assert probe_of({"kubeconfig": content})()[0] == "unauthorized"
     cluster["cluster"]["server"] = "https://127.0.0.1:9"
     assert probe_of({"kubeconfig": content})()[0] == "unreachable"
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_an_api_server_that_never_answers_is_asked_once_and_not_for_long(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert coordination_probe.SECONDS <= 5
+    monkeypatch.setattr(coordination_probe, "SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        host = f"{scheme}://127.0.0.1:{mute.getsockname()[1]}"
+        found: list[tuple[str, str]] = []
+        probe = threading.Thread(target=lambda: found.append(probe_of({"host": host, "api_key": "x"})()), daemon=True)
+        probe.start()
+        connections = [mute.accept()[0]]
+        probe.join(60)
+        mute.settimeout(1)
+        with suppress(TimeoutError):
+            connections.append(mute.accept()[0])
+        for connection in connections:
+            connection.close()
+    assert len(connections) == 1
+    assert [state for state, _reason in found] == ["unreachable"]
 
 
 # The event source in a real ansible-rulebook
