@@ -39,7 +39,8 @@ class ActionModule(S3Action):
     @staticmethod
     def _acquire(lease: Lease, patience: float) -> bool:
         """Whether it is a new term. Held if somebody else leads for all the time that there is patience for."""
-        if lease.resume():
+        # Twice: the second writes down what the first has gained, for the next task to know.
+        if lease.resume() and lease.renew() and lease.renew():
             return False
         deadline = awake() + patience
         while not lease.attempt():
@@ -60,9 +61,9 @@ def _begin(documents: Documents, place: Place, lease: Lease) -> None:
 
 
 def _predicted(lock: Lock, lease: Lease, patience: float) -> dict[str, Any]:
-    if lock.instance == lease.instance:
+    if lease.resume():
         return _told(False, lock) | {"acting_seconds": 0.0}
-    if lock.held and patience <= 0:
+    if lock.held and lock.instance != lease.instance and patience <= 0:
         raise _held(lease, lock)
     return _told(True, Lock(lease.holder, lease.instance, lock.epoch + 1, lease.ttl)) | {"acting_seconds": 0.0}
 

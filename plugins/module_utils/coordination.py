@@ -12,12 +12,14 @@ by it a writer knows its own write again, and a watcher sees that something was 
 from __future__ import annotations
 
 import datetime
+import functools
 import json
 import re
 import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from .s3 import ObjectStore, Stored
@@ -31,6 +33,15 @@ NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 def awake(clock: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)) -> float:
     """Seconds on a clock that nobody sets and that goes on while the machine sleeps: a leader must know for how long it slept."""
     return time.clock_gettime(clock)
+
+
+@functools.cache
+def machine() -> str:
+    """Which machine it is, and since which start of it, that `awake` counts on. Empty where that cannot be known."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
 
 
 def now() -> str:

@@ -6,7 +6,8 @@ What it assumes of clocks: that they run at about the same speed, and nothing el
 - A watcher takes the lease over when it has seen the same ETag for a whole ttl, the holder's ttl, on a clock of its own.
 - The leader stops acting a third of the ttl before anyone could, counted from before its last successful write was sent.
 
-A term, once over, stays over: whoever leads again does so under a new epoch. A released lock is emptied and keeps its epoch. One that
+A term, once over, stays over: whoever leads again does so under a new epoch. Until when it lasts for sure stands in the lock as well, on
+the clock of the leader's machine, for its next process there and nobody else. A released lock is emptied and keeps its epoch. One that
 somebody has deleted is put back with the epoch of the state, and then must expire.
 """
 
@@ -19,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from .coordination import Content, Document, Documents, Place, awake, field, now
+from .coordination import machine as this_machine
 from .s3 import ObjectStore
 from .s3_errors import BadOptions, Fenced, Missing, PreconditionFailed
 
@@ -29,13 +31,18 @@ RESTORED = "(restored)"
 
 @dataclass(frozen=True)
 class Lock:
-    """What the lock object says. `holder` is empty when nobody leads."""
+    """What the lock object says. `holder` is empty when nobody leads.
+
+    `stops` is until when, on the clock of `machine`, the holder was sure to act when it wrote this.
+    """
 
     holder: str = ""
     instance: str = ""
     epoch: int = 0
     ttl: float = TTL
     acquired: str = ""
+    machine: str = ""
+    stops: float = 0.0
 
     @property
     def held(self) -> bool:
@@ -64,13 +71,20 @@ def _alone(step: Callable[[Lease], bool]) -> Callable[[Lease], bool]:
 
 
 class Lease:
-    """One contender for one place. `instance` is what no other contender has, not even the same one after a restart.
+    """One contender for one place. `instance` is what no other contender has, nor the same one after a restart, unless it resumes.
 
-    Threads may share it: what writes is done by one at a time.
+    `machine` is whose clock `clock` is. Threads may share a lease: what writes is done by one at a time.
     """
 
     def __init__(
-        self, store: ObjectStore, place: Place, holder: str, instance: str, ttl: float = TTL, clock: Callable[[], float] = awake
+        self,
+        store: ObjectStore,
+        place: Place,
+        holder: str,
+        instance: str,
+        ttl: float = TTL,
+        clock: Callable[[], float] = awake,
+        machine: str | None = None,
     ) -> None:
         if ttl < SHORTEST:
             raise BadOptions(f"ttl is {ttl:g}; a lease lasts {SHORTEST:g} seconds at least.")
@@ -79,6 +93,7 @@ class Lease:
         self.place, self.holder, self.instance, self.ttl = place, holder, instance, float(ttl)
         self._documents = Documents(store, place.identity())
         self._key = place.key("lock")
+        self.machine = this_machine() if machine is None else machine
         self._clock = clock
         self._seen: Document | None = None
         self._seen_lock: Lock | None = None
@@ -128,7 +143,7 @@ class Lease:
         if lock is None:
             last = self._epoch_of_state()
             return self._restore(last) if last else self._take(1)
-        # One's own is what an earlier write left that was thought to be lost; nobody acts under it.
+        # One's own is what an earlier write left that was thought to be lost, or an earlier process; nobody acts under it.
         free = not lock.held or lock.instance == self.instance or self.expires_in() <= 0
         return free and self._take(lock.epoch + 1)
 
@@ -139,20 +154,21 @@ class Lease:
             self._term = None
             return False
         term, sent = self._term, self._clock()
-        document = self._swap(term.document, self._lock(term.epoch))
+        # What this gains is not written down, because it is not known yet: it may arrive when the term is long over.
+        document = self._swap(term.document, self._lock(term.epoch, term.deadline))
         # An answer that comes after the deadline is too late: whoever acted has been told to stop.
         self._term = replace(term, document=document, deadline=self._deadline(sent)) if document and self.acting() else None
         return self.acting()
 
     @_alone
     def resume(self) -> bool:
-        """Renew a term that an earlier process of the same instance has begun: nobody was in between, or the write is refused."""
+        """Go on with the term that an earlier process of the same instance has begun on this machine, if it is not over; then renew it.
+
+        To another machine, or after a restart of this one, the deadline in the lock says nothing: the term counts as over.
+        """
         lock = self.look()
-        if not lock or not self._seen or not lock.held or lock.instance != self.instance:
-            return False
-        self._acquired, sent = lock.acquired, self._clock()
-        document = self._swap(self._seen, self._lock(lock.epoch))
-        self._term = Term(lock.epoch, document, self._deadline(sent)) if document else None
+        if lock and self._seen and lock.instance == self.instance and self.machine and lock.machine == self.machine:
+            self._acquired, self._term = lock.acquired, Term(lock.epoch, self._seen, lock.stops)
         return self.acting()
 
     @_alone
@@ -173,7 +189,7 @@ class Lease:
         # A lock that was deleted and put back may know less than we do.
         self._last_epoch = epoch = max(epoch, self._last_epoch + 1)
         self._acquired, sent = now(), self._clock()
-        content = self._lock(epoch).content()
+        content = self._lock(epoch, self._deadline(sent)).content()
         try:
             document = self._documents.write(self._key, content, self._seen)
         except (PreconditionFailed, Missing):
@@ -201,8 +217,8 @@ class Lease:
     def _ours(self, found: Lock, epoch: int) -> bool:
         return found.instance == self.instance and found.epoch == epoch
 
-    def _lock(self, epoch: int) -> Lock:
-        return Lock(self.holder, self.instance, epoch, self.ttl, self._acquired)
+    def _lock(self, epoch: int, stops: float) -> Lock:
+        return Lock(self.holder, self.instance, epoch, self.ttl, self._acquired, self.machine, stops)
 
     def _deadline(self, sent: float) -> float:
         return sent + self.ttl - self.ttl / 3
@@ -219,6 +235,8 @@ def lock_of(key: str, document: Document) -> Lock:
         epoch=field(document, key, "epoch", int),
         ttl=float(field(document, key, "ttl", (int, float))),
         acquired=str(document.content.get("acquired", "")),
+        machine=str(document.content.get("machine", "")),
+        stops=float(field(document, key, "stops", (int, float))) if "stops" in document.content else 0.0,
     )
 
 

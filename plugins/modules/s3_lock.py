@@ -17,13 +17,14 @@ description:
   - The event source C(openfleet.clusters.s3_coordination) holds leases for as long as it runs, and is what a site uses. This module is
     for people and playbooks that have to lead for a short time, and for looking.
   - A module ends with its task, so nothing renews the lease. It lasts O(ttl), and the holder has to stop acting a third of that before
-    its end. Taking it again in time renews it under the same epoch.
+    its end. Taking it again until then, on the same machine, renews it under the same epoch. Later, or on another machine, where nobody
+    knows how old it is, it is a new term under a new epoch.
   - Whether a silent holder is gone shows only after its lease was seen unchanged for its whole duration, so O(wait_timeout) has to be
     longer than that to take over from one that died.
 options:
   state:
     description:
-      - V(acquired) takes the lease, or renews it if this holder has it already. It seals the state with the new epoch, as
+      - V(acquired) takes the lease, or renews it if this holder has it already and may act still. It seals the state with the new epoch, as
         every new leader does. It fails if somebody else leads.
       - V(released) gives it back for the next; the epoch stays. A lease that is not of this holder is left as it is, and that is no
         failure.
@@ -132,6 +133,18 @@ lock:
       type: str
       returned: always
       sample: "2025-01-01T12:00:00.000+00:00"
+    machine:
+      description: Which machine the holder runs on, since which start of it. Empty if nobody leads.
+      type: str
+      returned: always
+      sample: 0d3c4f8e-5a41-4d5b-9d0c-2f6f4c1b7a90
+    stops:
+      description:
+        - Until when the holder was sure to lead when it wrote this, in seconds since that start. A task on the same machine renews the
+          lease until then. To other machines it says nothing.
+      type: float
+      returned: always
+      sample: 86420.5
 epoch:
   description: The same as RV(lock.epoch).
   returned: success

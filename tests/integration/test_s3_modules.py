@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination import Documents, Place
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination import Documents, Place, awake
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_lease import Lease
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_state import Decision, StateStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import connect
@@ -81,6 +81,22 @@ def test_a_lease_is_taken_renewed_and_given_back(run: Run) -> None:
     assert not played.fine("given back again").changed
     assert told(played["next"], "changed", "epoch") == [True, 2]
     assert played["after"].result["lock"]["holder"] == "west"
+
+
+def test_a_term_that_is_over_is_not_renewed_though_nobody_else_has_led(run: Run, documents: Documents) -> None:
+    # As the task of an hour ago has left it.
+    assert Lease(documents.store, PLACE, "east", "east", 30, lambda: awake() - 3600).attempt()
+    run("s3_lock", "predicted", check=True, holder="east")
+    run("s3_lock", "begins anew", holder="east", ttl=600)
+    run("s3_lock", "again", holder="east", ttl=600)
+    run("s3_lock", "once more", holder="east", ttl=600)
+    played = run.play()
+    for new in ("predicted", "begins anew"):
+        assert told(played[new], "changed", "epoch") == [True, 2]
+    for same in ("again", "once more"):
+        assert told(played[same], "changed", "epoch") == [False, 2]
+    # What a renewal has gained is known to the next task.
+    assert played["again"].result["lock"]["stops"] > played["begins anew"].result["lock"]["stops"]
 
 
 def test_a_lease_of_one_who_died_is_taken_over_when_it_has_expired(run: Run, documents: Documents) -> None:

@@ -6,6 +6,7 @@ script decides for each request how long it takes and what becomes of it, so the
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import heapq
 import itertools
@@ -174,6 +175,7 @@ class Simulation:
         self.leaders: dict[int, str] = {}
         self.ended: set[int] = set()
         self.requests = 0
+        self.resumed = 0
         self.bucket = Watched(self, rules.bucket())
         self._script: Iterator[int] = iter(story.script)
         self._end = SECONDS
@@ -287,6 +289,13 @@ class Simulation:
         self.highest_leader = max(self.highest_leader, epoch)
         self.check()
 
+    def goes_on(self, epoch: int, who: str) -> None:
+        """Of one that was restarted in the midst of its term: nobody else may have had that epoch."""
+        if self.leaders.get(epoch) != who:
+            raise Violation(f"{who} goes on under epoch {epoch} of {self.leaders.get(epoch)}")
+        self.resumed += 1
+        self.check()
+
     @staticmethod
     def _use(used: dict[int, str], epoch: int, who: str) -> None:
         if epoch in used:
@@ -296,6 +305,9 @@ class Simulation:
     def check(self) -> None:
         acting = []
         for contender in self.contenders:
+            # The term of one that was killed ends when it would have ended, unless who was started in its place has renewed it by then.
+            if contender.killed and not contender.killed.acting():
+                self.ended.add(contender.killed.epoch)
             epoch = contender.leading
             if not epoch:
                 continue
@@ -387,16 +399,20 @@ class Contender:
     def __init__(self, simulation: Simulation, number: int) -> None:
         self.simulation, self.number = simulation, number
         self.leading = 0
+        self.killed: Lease | None = None
         self.live_on = True
-        self._starts = itertools.count()
+        self._names, self._machines = itertools.count(), itertools.count()
+        self._name, self._machine = next(self._names), next(self._machines)
         self._begin()
 
     def _begin(self) -> None:
         rules = self.simulation.rules
         store = honest(self.simulation, rules.store)
-        instance = f"{self.number}-{next(self._starts)}"
+        instance = f"{self.number}-{self._name}"
         self.documents = rules.documents(store, PLACE.identity())
-        self.lease = rules.lease(store, PLACE, "east", instance, self.simulation.story.ttls[self.number], self._clock)
+        clock = functools.partial(self._clock, self._machine)
+        ttl, machine = self.simulation.story.ttls[self.number], f"{self.number}.{self._machine}"
+        self.lease = rules.lease(store, PLACE, "east", instance, ttl, clock, machine)
         self.lease._documents = self.documents  # noqa: SLF001 - so that a broken rule of documents reaches it
         self.states = self._states()
 
@@ -405,8 +421,8 @@ class Contender:
         states.history = self.simulation.rules.history(self.documents, PLACE)
         return states
 
-    def _clock(self) -> float:
-        return 1000.0 * self.number + self.simulation.now * self.simulation.story.speeds[self.number]
+    def _clock(self, machine: int) -> float:
+        return 1000.0 * self.number - 200.0 * machine + self.simulation.now * self.simulation.story.speeds[self.number]
 
     def live(self) -> None:
         while self.live_on:
@@ -418,6 +434,8 @@ class Contender:
 
     def _step(self) -> float:
         lease, simulation = self.lease, self.simulation
+        if self.killed:
+            return self._go_on()
         if not lease.acting():
             self.leading = 0
             if not lease.attempt():
@@ -440,13 +458,31 @@ class Contender:
         choice = simulation.choose(16)
         if choice >= 11:
             return self._stop()
-        if choice == 10:
-            # Killed, and started again without any memory.
-            self.leading = 0
-            self._begin()
-            return 2.0
+        if choice >= 9:
+            return self._die()
         lease.renew()
-        return lease.renew_every * (0.5 if choice < 8 else 1.0)
+        return lease.renew_every * (0.5 if choice < 7 else 1.0)
+
+    def _die(self) -> float:
+        """Killed, and started again without any memory: under another name, or under the same, as the tasks of one playbook are."""
+        choice = self.simulation.choose(16)
+        self.leading, self.killed = 0, self.lease if choice % 4 else None
+        if not self.killed:
+            self._name = next(self._names)
+        elif choice % 4 == 3:
+            self._machine = next(self._machines)
+        self._begin()
+        return 2.0 + 8.0 * (choice // 4)
+
+    def _go_on(self) -> float:
+        """What is started under the name of one that was killed goes on with its term if that lasts, and renews it as s3_lock does."""
+        resumed, self.killed = self.lease.resume(), None
+        if resumed:
+            self.leading = self.lease.epoch
+            self.simulation.goes_on(self.leading, self.lease.instance)
+            for _renewal in range(2):
+                self.lease.renew()
+        return 0.1
 
     def _stop(self) -> float:
         self.lease.release()

@@ -106,6 +106,43 @@ def test_release_empties_the_lock_and_keeps_its_epoch(documents: Documents, cloc
     assert not east.release()
 
 
+def test_the_next_process_of_the_same_name_goes_on_only_while_the_term_lasts(documents: Documents, clock: Clock) -> None:
+    def process(machine: str) -> Lease:
+        return Lease(documents.store, PLACE, "east", "east-1", 30, clock, machine)
+
+    assert not process("here").resume()  # nothing was begun
+    assert process("here").attempt()
+    clock.now += 19.9
+    for elsewhere in ("there", ""):
+        assert not process(elsewhere).resume()
+    second = process("here")
+    assert second.resume()
+    assert second.acting_seconds() == pytest.approx(0.1)
+    assert second.renew()
+    assert (second.epoch, second.acting_seconds()) == (1, 20)
+    # What a renewal gains is in the lock with the next one only: it may have come too late for who sent it.
+    clock.now += 0.1
+    assert not process("here").resume()
+    assert second.renew()
+    clock.now += 19.8
+    assert process("here").resume()
+    clock.now += 0.2
+    third = process("here")
+    assert not third.resume()
+    assert third.attempt()
+    assert third.epoch == 2
+    third.release()
+    assert not process("here").resume()
+
+
+def test_a_term_of_which_a_lock_does_not_say_when_it_ends_is_over(bucket: MemoryBucket, documents: Documents, clock: Clock) -> None:
+    for machine in ("", "here"):
+        assert Lease(documents.store, PLACE, "east", "east-1", 30, clock, machine).attempt()
+        lock = json.loads(bucket.objects[LOCK])
+        bucket.objects[LOCK] = json.dumps({name: value for name, value in lock.items() if name != "stops"}).encode()
+        assert not Lease(documents.store, PLACE, "east", "east-1", 30, clock, machine).resume()
+
+
 def test_the_ttl_of_the_holder_counts(documents: Documents, clock: Clock) -> None:
     east, west = contender(documents, clock, "east", ttl=60), contender(documents, clock, "west", ttl=30)
     east.attempt()
