@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_proof import prove, require, table
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_proof import prove, table
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import ObjectStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3_errors import NoConditions
 from ansible_collections.openfleet.clusters.plugins.modules import s3_coordination_check
@@ -24,7 +24,7 @@ class ActionModule(S3Action):
         told = [vars(finding) | {"passed": finding.passed} for finding in findings]
         answer: dict[str, Any] = {"changed": False, "findings": told, "table": table(findings)}
         try:
-            require(findings, f"Bucket {parameters['bucket']} at {parameters['endpoint_url'] or 'AWS'}")
+            self.require(findings, parameters)
         except NoConditions as error:
             return answer | self.failure(error)
         return answer

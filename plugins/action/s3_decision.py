@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_lease import verify
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_proof import prove_way
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_state import (
     Decision,
     StateStore,
@@ -37,6 +38,7 @@ class ActionModule(S3Action):
                 after = predicted(before, changes)
                 changed = after.revision != before.revision or behind(mirror.read(), before)
             else:
+                self.require(prove_way(store), parameters)
                 after = states.write(parameters["epoch"], changes, before.revision)
                 changed = mirror.publish(after) or after.revision != before.revision
         return {

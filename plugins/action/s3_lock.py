@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination import Documents, Place, awake
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_lease import Lease, Lock, read_lock
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_proof import prove, prove_way
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_state import Decision, StateStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import ObjectStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3_errors import Fenced, Held
@@ -28,27 +29,38 @@ class ActionModule(S3Action):
         if parameters["state"] == "seen":
             return _told(False, lock)
         if parameters["state"] == "released":
-            released = lock.instance == instance and (self.check_mode or lease.release())
-            return _told(released, Lock(epoch=lock.epoch, ttl=lock.ttl) if released else lock)
+            ours = lock.instance == instance
+            if ours and not self.check_mode:
+                self.require(prove_way(store), parameters)
+                ours = lease.release()
+            return _told(ours, Lock(epoch=lock.epoch, ttl=lock.ttl) if ours else lock)
         if self.check_mode:
             return _predicted(lock, lease, parameters["wait_timeout"])
-        changed = self._acquire(lease, parameters["wait_timeout"])
+        changed = not self._renew(store, lease, parameters)
+        if changed:
+            self._take(store, lease, parameters)
         _begin(documents, place, lease)
         return _told(changed, read_lock(documents, place)) | {"acting_seconds": round(lease.acting_seconds(), 3)}
 
-    @staticmethod
-    def _acquire(lease: Lease, patience: float) -> bool:
-        """Whether it is a new term. Held if somebody else leads for all the time that there is patience for."""
-        # Twice: the second writes down what the first has gained, for the next task to know.
-        if lease.resume() and lease.renew() and lease.renew():
+    def _renew(self, store: ObjectStore, lease: Lease, parameters: dict[str, Any]) -> bool:
+        """Go on with the term of an earlier task. False if there is none, or if it is over."""
+        if not lease.resume():
             return False
+        self.require(prove_way(store), parameters)
+        # Twice: the second writes down what the first has gained, for the next task to know.
+        return lease.renew() and lease.renew()
+
+    def _take(self, store: ObjectStore, lease: Lease, parameters: dict[str, Any]) -> None:
+        """Begin a new term. Held if somebody else leads for all the time that there is patience for."""
+        patience = parameters["wait_timeout"]
+        _refuse_if_hopeless(lease, patience)
+        self.require(prove(store), parameters)
         deadline = awake() + patience
         while not lease.attempt():
             lock = lease.look()
             if awake() >= deadline:
                 raise _held(lease, lock)
             time.sleep(min(1.0, max(0.05, min(lease.expires_in(), deadline - awake()))))
-        return True
 
 
 def _begin(documents: Documents, place: Place, lease: Lease) -> None:
@@ -63,9 +75,15 @@ def _begin(documents: Documents, place: Place, lease: Lease) -> None:
 def _predicted(lock: Lock, lease: Lease, patience: float) -> dict[str, Any]:
     if lease.resume():
         return _told(False, lock) | {"acting_seconds": 0.0}
-    if lock.held and lock.instance != lease.instance and patience <= 0:
-        raise _held(lease, lock)
+    _refuse_if_hopeless(lease, patience)
     return _told(True, Lock(lease.holder, lease.instance, lock.epoch + 1, lease.ttl)) | {"acting_seconds": 0.0}
+
+
+def _refuse_if_hopeless(lease: Lease, patience: float) -> None:
+    """Held if another has the lease and nobody waits: that it is gone shows only in time."""
+    lock = lease.look()
+    if lock and lock.held and lock.instance != lease.instance and patience <= 0:
+        raise _held(lease, lock)
 
 
 def _held(lease: Lease, lock: Lock | None) -> Held:

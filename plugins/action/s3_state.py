@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_lease import verify
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_proof import prove_way
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_state import StateStore, differences, predicted
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import ObjectStore
 from ansible_collections.openfleet.clusters.plugins.modules import s3_state
@@ -26,7 +27,11 @@ class ActionModule(S3Action):
         if changes:
             verify(documents, place, parameters["epoch"])
             before = states.plan(parameters["epoch"], changes, parameters["expected_revision"])
-            after = predicted(before, changes) if self.check_mode else states.write(parameters["epoch"], changes, before.revision)
+            if self.check_mode:
+                after = predicted(before, changes)
+            else:
+                self.require(prove_way(store), parameters)
+                after = states.write(parameters["epoch"], changes, before.revision)
         return {
             "changed": after.revision != before.revision,
             "state": after.content(),

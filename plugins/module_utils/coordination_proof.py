@@ -2,7 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The proof that a store honours conditions, one case after the other and in a race. Everything else here relies on it.
 
-It is made on objects of its own, which it deletes. A store that ignores a condition writes where it should have refused, and that is seen.
+It is made on objects of its own. A store that ignores a condition writes where it should have refused, and that is seen.
+
+Who begins to lead proves the store as a whole. A task that writes under an epoch proves only its way to the store, by four requests where
+the whole takes a hundred: that the store itself is sound, in races too, its leader has proven, but a proxy that drops conditions may stand
+before this one alone. Nothing is remembered from task to task. In the store it would say nothing of the way, and on the machine nothing
+of the proxy that was put there since.
 """
 
 from __future__ import annotations
@@ -16,6 +21,10 @@ from .s3 import ObjectStore, Stored
 from .s3_errors import Missing, NoConditions, PreconditionFailed
 
 FOLDER = "coordination-check/"
+# The one object that is not deleted: whoever proves a way is refused to write it.
+STANDING = f"{FOLDER}standing"
+# As an ETag looks, of an object that never was.
+NEVER = Stored(b"", '"' + "0" * 32 + '"')
 RACERS = 8
 ROUNDS = 3
 
@@ -45,6 +54,16 @@ def prove(store: ObjectStore) -> list[Finding]:
             store.delete(used)
 
 
+def prove_way(store: ObjectStore) -> list[Finding]:
+    """Whether both conditions reach a store that is known to honour them."""
+    created = _outcome(lambda: store.create(STANDING, _body()))
+    if created == DONE:
+        # It was not there yet, or the condition was lost.
+        created = _outcome(lambda: store.create(STANDING, _body()))
+    replaced = _outcome(lambda: store.replace(STANDING, _body(), NEVER))
+    return [Finding("create what is there", REFUSED, created), Finding("replace what has changed", REFUSED, replaced)]
+
+
 def require(findings: list[Finding], where: str) -> None:
     """NoConditions, with all that went wrong, unless the proof has passed."""
     failed = [f"{finding.case}: {finding.seen} instead of {finding.expected}" for finding in findings if not finding.passed]
@@ -65,7 +84,7 @@ def table(findings: list[Finding]) -> str:
 def _one_by_one(store: ObjectStore, key: str) -> list[Finding]:
     first = _body()
     findings = [
-        Finding("replace what is not there", ABSENT, _outcome(lambda: store.replace(key, _body(), Stored(b"", '"' + "0" * 32 + '"')))),
+        Finding("replace what is not there", ABSENT, _outcome(lambda: store.replace(key, _body(), NEVER))),
         Finding("create what is not there", DONE, _outcome(lambda: store.create(key, first))),
     ]
     known = store.get(key)

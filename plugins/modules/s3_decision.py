@@ -16,6 +16,7 @@ description:
     those who need no more than that.
   - Without O(decision) it is read. If a leader died before it could bring the mirror up to date, the next leader does, and so does the
     next write.
+  - A task that writes first proves, by four requests, that conditions are not lost on the way to the store. Otherwise nothing is written.
 options:
   decision:
     description: What is decided. It replaces the decision as a whole.

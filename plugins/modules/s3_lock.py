@@ -19,6 +19,8 @@ description:
   - A module ends with its task, so nothing renews the lease. It lasts O(ttl), and the holder has to stop acting a third of that before
     its end. Taking it again until then, on the same machine, renews it under the same epoch. Later, or on another machine, where nobody
     knows how old it is, it is a new term under a new epoch.
+  - Before a new term it proves that the store honours conditional writes, by the requests of M(openfleet.clusters.s3_coordination_check).
+    To renew the lease or to give it back, it proves that none are lost on the way to the store. Otherwise nothing is written.
   - Whether a silent holder is gone shows only after its lease was seen unchanged for its whole duration, so O(wait_timeout) has to be
     longer than that to take over from one that died.
 options:

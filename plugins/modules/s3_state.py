@@ -17,6 +17,7 @@ description:
     changed it meanwhile.
   - Each revision is kept in the history, which M(openfleet.clusters.s3_history_info) shows. What was decided is written by
     M(openfleet.clusters.s3_decision).
+  - A task that writes first proves, by four requests, that conditions are not lost on the way to the store. Otherwise nothing is written.
 options:
   intent:
     description: What is wanted. It replaces the intent as a whole.

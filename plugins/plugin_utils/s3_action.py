@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import S3, Spec
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination import Documents, Place
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_proof import Finding, require
 from ansible_collections.openfleet.clusters.plugins.module_utils.lease_renewer import run_identity
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import ObjectStore, connect
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3_errors import S3Error
@@ -37,6 +38,11 @@ class S3Action(BaseAction):
     def identity(self) -> str:
         """The same in all tasks of this run for this host, and of no other. The parent of this worker is the run itself."""
         return run_identity(os.getppid(), self._host)
+
+    @staticmethod
+    def require(findings: list[Finding], parameters: dict[str, Any]) -> None:
+        """NoConditions unless the proof of the store, or of the way to it, has passed. Whatever writes asks for it before."""
+        require(findings, f"Bucket {parameters['bucket']} at {parameters['endpoint_url'] or 'AWS'}")
 
     @staticmethod
     def place(store: ObjectStore, parameters: dict[str, Any]) -> tuple[Place, Documents]:

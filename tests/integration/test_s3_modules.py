@@ -184,3 +184,48 @@ def test_store_is_proven_or_refused_with_a_table(run: Run, faulty: tuple[Proxy, 
     assert "FAILED" in played["without conditions"].result["table"]
     assert played["no bucket"].result["reason"] == "NoSuchBucket"
     assert played["nobody there"].result["retryable"]
+
+
+def test_every_task_that_writes_refuses_a_way_on_which_conditions_are_lost(run: Run, faulty: tuple[Proxy, Options]) -> None:
+    proxy, options = faulty
+    proxy.strips_conditions = True
+    lossy = {"endpoint_url": options["endpoint_url"]}
+    run("s3_lock", "begin", **lossy)
+    # The leader has a way that is honest. That says nothing of the ways of others, nor of its own on another day.
+    run("s3_lock", "lead", holder="east", ttl=600)
+    run("s3_lock", "renew", holder="east", **lossy)
+    run("s3_lock", "give back", holder="east", state="released", **lossy)
+    run("s3_state", "write", epoch=1, step="One", **lossy)
+    run("s3_decision", "decide", epoch=1, decision={"cluster": "west"}, **lossy)
+    # What does not write needs no conditions.
+    run("s3_state", "predict", check=True, epoch=1, step="One", **lossy)
+    run("s3_state", "read", **lossy)
+    run("s3_decision", "read decision", **lossy)
+    run("s3_lock", "look", state="seen", **lossy)
+    played = run.play()
+    told(played["lead"])
+    for refused in ("begin", "renew", "give back", "write", "decide"):
+        assert played[refused].result["reason"] == "NoConditions"
+        assert "does not honour conditional writes" in played[refused].message
+    assert told(played["predict"], "changed") == [True]
+    assert told(played["read"], "revision") == [1]
+    assert told(played["read decision"], "decision") == [{}]
+    assert played.fine("look").result["lock"] == played["lead"].result["lock"]
+    assert [path for method, path, _status in proxy.passed if method != "GET" and "/drpc-" in path] == []
+
+
+def test_what_a_proof_costs(run: Run, faulty: tuple[Proxy, Options]) -> None:
+    """A task that writes pays for four requests, and not for the whole proof; one that does not, or finds the lease held, for none."""
+    proxy, options = faulty
+    through = {"endpoint_url": options["endpoint_url"]}
+    run("s3_lock", "lead", holder="east", ttl=600)
+    run("s3_state", "first", epoch=1, step="One", **through)
+    run("s3_state", "second", epoch=1, step="Two", **through)
+    run("s3_state", "read", **through)
+    run("s3_lock", "held", holder="west", **through)
+    played = run.play()
+    assert not any(played[done].failed for done in ("lead", "first", "second", "read"))
+    assert played["held"].result["reason"] == "Held"
+    proofs = [method for method, path, _status in proxy.passed if "/coordination-check/" in path]
+    # The first has to put the object there that it is tried on.
+    assert proofs == ["PUT", "PUT", "GET", "PUT", "GET", "PUT", "GET", "PUT", "GET"]

@@ -10,7 +10,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils import s3_error
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination import Documents, Place, awake
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_health import ClusterHealth, clusters
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_lease import RESTORED, Lease, read_lock, verify
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_proof import prove, require
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_proof import STANDING, prove, prove_way, require
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_state import PRUNE_EVERY, Decision, History, StateStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import ObjectStore
 
@@ -357,7 +357,13 @@ def test_proof_finds_each_condition_that_is_ignored() -> None:
         assert case in {finding.case for finding in findings if not finding.passed}
         with pytest.raises(s3_errors.NoConditions, match=case):
             require(findings, "the store")
-    require(prove(ObjectStore(MemoryBucket())), "the store")
+        assert [finding.case for finding in prove_way(ObjectStore(kind())) if not finding.passed] == [case]
+    honest = ObjectStore(MemoryBucket())
+    require(prove(honest), "the store")
+    assert honest.keys("") == []
+    for _task in range(2):
+        require(prove_way(honest), "the way")
+    assert honest.keys("") == [STANDING]
 
 
 def lead_times(killed_at: float | None, released_at: float | None) -> float:
