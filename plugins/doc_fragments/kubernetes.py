@@ -69,7 +69,8 @@ options:
   lock:
     description:
       - The lock that the run holds, as a template is given it, or RV(openfleet.clusters.cluster_lock#module:lock).
-      - Without one the task takes the lock of the cluster itself, and gives it back at its end.
+      - Without one the task takes the lock of the cluster itself, which is that of its order, and gives it back at its end. It fails
+        while a run of the playbooks, or another task, holds it.
     type: dict
     suboptions:
       namespace:

@@ -27,12 +27,17 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Subject:
-    """Which cluster a task is about, and who serves it. What is `kept` of it helps the provider to find it."""
+    """Which cluster a task is about, and who serves it. What is `kept` of it helps the provider to find it.
+
+    Its lock is `lock_name` in `lock_namespace`: that of its order, so that a task and the playbooks never work on it at once.
+    """
 
     place: Place
     provider: str
     names: Names
     kept: ClusterSpec
+    lock_namespace: str
+    lock_name: str
 
     @classmethod
     def of_order(cls, kube: Kube, order: ClusterOrder, provider: str | None) -> Subject:
@@ -45,13 +50,14 @@ class Subject:
             )
         if not provider and not made_by:
             raise Invalid(f"No provider is known for {order.namespace}/{order.name} yet: set provider.", ["provider"])
-        return cls(place_of(kube, order), made_by or provider or "", order.names, kept_spec(order))
+        return cls(place_of(kube, order), made_by or provider or "", order.names, kept_spec(order), order.namespace, order.name)
 
     @classmethod
     def by_name(cls, kube: Kube, names: Names, name: str, namespace: str, provider: str) -> Subject:
         """A cluster without an order. Its labels tell it from others in the namespace."""
         labels = {f"{names.group}/cluster": label_value(name)}
-        return cls(Place(kube, name, namespace, labels, names.resource_class_label), provider, names, ClusterSpec())
+        place = Place(kube, name, namespace, labels, names.resource_class_label)
+        return cls(place, provider, names, ClusterSpec(), lock_namespace=namespace, lock_name=name)
 
     def to_look(self) -> Provider:
         """The provider, which without a lock can change nothing."""
@@ -62,9 +68,9 @@ class Subject:
         """The provider, with the lock that the run has, or with the cluster's own for as long as this lasts."""
         kube, own = self.place.kube, lock is None
         if lock is None and check_mode:
-            lock = predict(read(kube, self.place.namespace, self.place.name), holder, DURATION, kube.server_time())
+            lock = predict(read(kube, self.lock_namespace, self.lock_name), holder, DURATION, kube.server_time())
         elif lock is None:
-            lock = acquire(kube, self.place.namespace, self.place.name, holder)
+            lock = acquire(kube, self.lock_namespace, self.lock_name, holder)
         try:
             writer = FencedWriter(kube, lock, self.names.lock_token_annotation, check_mode)
             yield ProviderFactory.at(self.provider, replace(self.place, writer=writer, check_mode=check_mode))

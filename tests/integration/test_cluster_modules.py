@@ -143,6 +143,37 @@ def test_second_task_on_a_cluster_is_refused_while_a_run_holds_its_lock(lab: Acc
     assert lab.get("hostedclusters", "-n", "clusters")["items"] == []
 
 
+def test_task_on_the_cluster_of_an_order_takes_the_lock_of_the_order(quick_hub: Access, tmp_path: Path) -> None:
+    """It neither works beside a run of the playbooks, nor has its token from another count than they."""
+    of_order = {"name": "lab", "namespace": "labs"}
+    order = {"metadata": {**of_order, "uid": "1"}, "spec": {"templateID": "x"}, "status": {"provider": {"type": "hypershift"}}}
+    wanted = {"version": RELEASE, "node_requests": NODES, "secrets": {"pull_secret": "{{ pull_secret }}"}}
+    for namespace in ("labs", "labs-lab"):
+        quick_hub.kubectl("create", "namespace", namespace)
+    try:
+        tasks = [
+            task("cluster_lock", "take", **of_order, holder="a run", duration=600) | {"register": "taken"},
+            task("cluster", "too early", cluster_order=order, **wanted),
+            task("cluster", "too early to foresee", check=True, cluster_order=order, **wanted),
+            task("cluster", "in the run", cluster_order=order, lock="{{ taken.lock }}", **wanted),
+            task("cluster_node_set", "beside the run", cluster_order=order, resource_class="fc430", nodes=3),
+            task("cluster_lock", "give back", **of_order, holder="a run", state="released"),
+            task("cluster_node_set", "after the run", cluster_order=order, resource_class="fc430", nodes=3),
+        ]
+        played = play(tmp_path, tasks, defaults={"kubeconfig": str(quick_hub.kubeconfig)}, secrets={"pull_secret": PULL_SECRET})
+        for name in ("too early", "too early to foresee", "beside the run"):
+            assert "The lock of labs/lab is held by a run" in played[name].message
+        assert played.fine("in the run").changed
+        assert played.fine("after the run").changed
+        assert quick_hub.get("leases", "-n", "labs-lab")["items"] == []
+        assert quick_hub.get("lease", "cluster-lab-lock", "-n", "labs")["spec"]["leaseTransitions"] == 2
+        written = quick_hub.get("nodepool", "lab-fc430", "-n", "labs-lab")["metadata"]["annotations"]
+        assert written["cloudkit.openshift.io/lock-token"] == "2"
+    finally:
+        quick_hub.kubectl("delete", "hostedclusters,nodepools", "--all", "-n", "labs-lab", "--wait=true")
+        quick_hub.kubectl("delete", "namespace", "labs", "labs-lab", "--wait=false")
+
+
 def test_examples_of_resources_in_a_real_cluster(hub: Access, tmp_path: Path) -> None:
     """Here an API server runs behind the HostedCluster."""
     hub.kubectl("create", "namespace", "clusters")
