@@ -107,6 +107,7 @@ class Kube:
         # The server's time in its last answer, and our monotonic clock when that arrived.
         self._heard: tuple[datetime.datetime | None, float] | None = None
         self._plurals: dict[tuple[str, str], tuple[str, bool]] = {}
+        self._cluster_id = ""
         self._login = threading.Lock()
         self._pool = self._new_pool()
 
@@ -262,6 +263,12 @@ class Kube:
     def version(self) -> str:
         """The server's version, as v1.36.3."""
         return str(self._json("GET", "/version", "get the server's version").get("gitVersion") or "")
+
+    def cluster_id(self) -> str:
+        """What tells the cluster from every other: the uid of a namespace that nobody can make anew. It is asked for once."""
+        if not self._cluster_id:
+            self._cluster_id = str(self.get("v1", "Namespace", "kube-system")["metadata"]["uid"])
+        return self._cluster_id
 
     def readyz(self) -> None:
         """ServerError, with the checks that fail, unless the server is ready."""

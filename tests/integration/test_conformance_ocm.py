@@ -15,7 +15,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.orders import N
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers import ocm_api
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import Provider
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ClusterRequest
-from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm_model import cluster_name
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm_model import cluster_name, owner_of
 
 from .ocm_place import standing_in
 from .ocm_standin import OFFLINE_TOKEN, TOKEN_PATH, Object
@@ -80,7 +80,8 @@ class Ocm(Backend):
         return next((resource for resource in handed if resource["metadata"] == item["metadata"]), None)
 
     def _cluster(self, name: str) -> Object:
-        return next(item for item in self.service.clusters.values() if item["name"] == cluster_name(self.namespace, name))
+        called = cluster_name(owner_of(self.kube.cluster_id(), self.namespace, name))
+        return next(item for item in self.service.clusters.values() if item["name"] == called)
 
     def _let_go(self) -> None:
         """Without a service that answers the Secrets would wait for their clusters for ever."""

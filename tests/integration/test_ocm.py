@@ -18,6 +18,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base 
     NoSuchCluster,
     NotReadyYet,
     NotSupported,
+    Place,
     ProviderError,
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.factory import ProviderFactory
@@ -75,7 +76,7 @@ def test_cluster_is_made_watched_and_taken_away(runs: Runs, service: OcmStandIn)
     assert (spec.status, spec.internal_id, spec.multi_az) == ("cluster_accepted", "id2", True)
     assert [(change.action, change.item["kind"]) for change in provider.changes] == [("created", "Secret"), ("created", "Cluster")]
     made = service.clusters["id2"]
-    assert made["properties"] == {"team": "blue", OWNER: f"{runs.namespace}/{runs.name}"}
+    assert made["properties"] == {"team": "blue", OWNER: f"{runs.kube.cluster_id()}/{runs.namespace}/{runs.name}"}
     assert made["version"] == {"id": "openshift-v4.18.1", "channel_group": "stable"}
     stored = ClusterSpec.from_stored(spec.to_stored())
     seen = []
@@ -151,6 +152,37 @@ def test_cluster_of_somebody_else_is_left_alone(runs: Runs, service: OcmStandIn)
         with pytest.raises(ProviderError, match=r"was not made for .* left alone"):
             call()
     assert len(service.writes()) == 1
+
+
+def test_hubs_of_one_organization_have_a_cluster_each_for_the_same_place(runs: Runs, service: OcmStandIn, quick_hub: Access) -> None:
+    first = runs.provider().create(runs.request())
+    quick_hub.kubectl("create", "namespace", runs.namespace)
+    other = Runs(Kube.connect({"kubeconfig": str(quick_hub.kubeconfig)}), runs.namespace, service, runs.name)
+    try:
+        second = other.provider().create(other.request())
+        assert first.internal_id != second.internal_id
+        assert len({cluster["name"] for cluster in service.clusters.values()}) == 2
+        for there, made in ((runs, first), (other, second)):
+            assert there.provider().status(NOTHING).internal_id == made.internal_id
+        assert other.provider().delete(NOTHING) is False
+        assert runs.provider().status(NOTHING).status == "cluster_accepted"
+        service.advance()
+        assert other.provider().delete(NOTHING) is True
+        assert [*service.clusters] == [first.internal_id]
+    finally:
+        other.clean_up()
+        quick_hub.kubectl("delete", "namespace", runs.namespace, "--wait=false")
+
+
+def test_which_hub_it_is_costs_one_request_a_connection(runs: Runs) -> None:
+    spec = runs.ready()
+    kube = Kube(runs.kube.target)
+    sent = []
+    for _look in range(3):
+        before = kube.requests
+        ClusterProvider(Place(kube, runs.name, runs.namespace)).status(spec)
+        sent.append(kube.requests - before)
+    assert sent == [2, 1, 1]
 
 
 def test_factory_knows_it() -> None:

@@ -31,6 +31,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm_m
     listed,
     new_cluster,
     node_sets,
+    owner_of,
     pool_name,
     rounded,
     shown,
@@ -113,9 +114,13 @@ def test_nodes_fill_all_zones(nodes: int, in_zones: int) -> None:
 
 
 def test_names_are_those_that_the_service_takes_and_differ_by_place() -> None:
-    assert cluster_name("orders-demo", "demo") == cluster_name("orders-demo", "demo") != cluster_name("others-demo", "demo")
-    assert cluster_name("a", "demo").startswith("demo-")
-    long = cluster_name("a", f"{'x' * 46}.{'y' * 100}")
+    def named(name: str, namespace: str = "orders-demo", hub: str = "one") -> str:
+        return cluster_name(owner_of(hub, namespace, name))
+
+    assert named("demo") == named("demo")
+    assert len({named("demo"), named("demo", namespace="others-demo"), named("demo", hub="another")}) == 3
+    assert named("demo").startswith("demo-")
+    long = named(f"{'x' * 46}.{'y' * 100}")
     assert len(long) <= NAME_LIMIT
     assert "--" not in long
     assert "." not in long

@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Clusters that OpenShift Cluster Manager makes and runs: OpenShift Dedicated, and ROSA with the customer's own account.
 
-A cluster is found by its id, and without one by its name, which is made from the place: a run that was killed after it had asked for the
-cluster finds it again, and never asks for two. The service knows no conditional writes, so before each write the lock is read once more.
+A cluster is found by its id, and without one by its name, which is made from the place and its hub: a run that was killed after it had
+asked for the cluster finds it again, and never asks for two. The service knows no conditional writes, so before each write the lock is
+read once more.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..fenced import Change, holds
 from ..kube import Object
 from ..kube_errors import Conflict, Invalid, NotFound
 from ..third_party import yaml
-from .base import NoSuchCluster, NotReadyYet, NotSupported, Place, Provider, ProviderError
+from .base import NoSuchCluster, NotReadyYet, NotSupported, Provider, ProviderError
 from .model import Addon, ClusterRequest, ClusterSpec, IdentityProvider, Kubeconfig, Region, ResourceSet
 from .ocm_api import CLIENT_ID, TOKEN_URL, URL, Access, OcmApi, segment
 from .ocm_identity import TYPES, comparable, digest, htpasswd_users, identity_body, noted_as
@@ -33,6 +34,7 @@ from .ocm_model import (
     is_upgrade,
     listed,
     new_cluster,
+    owner_of,
     pool_name,
     properties,
     refused_change,
@@ -77,11 +79,6 @@ class ClusterProvider(Provider):
         "aws_secret_access_key": {"type": "str", "no_log": True, "description": "Of the customer's account, with ccs on aws."},
         "gcp_service_account": {"type": "str", "no_log": True, "description": "The key file of a service account, with ccs on gcp."},
     }
-
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
-        self._name = cluster_name(place.namespace, place.name)
-        self._owner = f"{place.namespace}/{place.name}"
 
     # Every provider can do these
 
@@ -248,6 +245,17 @@ class ClusterProvider(Provider):
         if found.get("state") == "failed":
             raise ProviderError(f"The add-on {addon.id} of {self._name} failed: {found.get('state_description') or 'no reason is given'}.")
         return found.get("state") == "ready"
+
+    # Who it is, there and here
+
+    @cached_property
+    def _owner(self) -> str:
+        """The hub is a part of it: two of one organization may have the same place."""
+        return owner_of(self.place.kube.cluster_id(), self.place.namespace, self.place.name)
+
+    @cached_property
+    def _name(self) -> str:
+        return cluster_name(self._owner)
 
     # How the service is reached
 

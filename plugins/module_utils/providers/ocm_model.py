@@ -31,7 +31,7 @@ from .model import (
 NAME_LIMIT, POOL_NAME_LIMIT = 54, 30
 ZONES = 3
 DEFAULT_POOL = "worker"
-# A property of the cluster that tells which place on a hub it was made for.
+# A property of the cluster that tells which place on which hub it was made for.
 OWNER = "openfleet_place"
 STATES: Mapping[str, State] = {
     "waiting": "cluster_accepted",
@@ -64,9 +64,14 @@ GCP_FIELDS = (
 )
 
 
-def cluster_name(namespace: str, name: str) -> str:
+def owner_of(hub: str, namespace: str, name: str) -> str:
+    """The place that a cluster was made for, as it is noted at the cluster. `hub` is the id of the cluster that the place is on."""
+    return f"{hub}/{namespace}/{name}"
+
+
+def cluster_name(owner: str) -> str:
     """What the cluster of a place is called there, where names of all hubs and tenants of an organization meet."""
-    mark = hashlib.sha256(f"{namespace}/{name}".encode()).hexdigest()[:6]
+    name, mark = owner.rpartition("/")[2], hashlib.sha256(owner.encode()).hexdigest()[:6]
     return f"{name.replace('.', '-')[: NAME_LIMIT - len(mark) - 1].rstrip('-')}-{mark}"
 
 

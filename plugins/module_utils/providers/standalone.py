@@ -128,7 +128,7 @@ class ClusterProvider(Provider):
         """Write the kubeconfig down, once it is seen to work and to be of the cluster that the Secret was for."""
         content = _parsed(given)
         # Of those who cannot be asked we know nothing, and an error says why.
-        cluster_id = _cluster_id(_connected(content))
+        cluster_id = _connected(content).cluster_id()
         known = _known_id(secret) if secret else ""
         if known and known != cluster_id:
             raise ProviderError(
@@ -176,7 +176,7 @@ class ClusterProvider(Provider):
             spec,
             status="ready" if well else "cluster_provisioned",
             status_details="" if well else told,
-            external_id=_cluster_id(kube),
+            external_id=kube.cluster_id(),
             cloud_provider=_joined(str(node.get("spec", {}).get("providerID", "")).partition(":")[0] for node in nodes),
             region=_joined(_label(node, REGION) for node in nodes),
             multi_az=len(zones) > 1,
@@ -227,11 +227,6 @@ def _parsed(given: Any) -> Object:
 
 def _connected(content: Object) -> Kube:
     return Kube(target_of(content), urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS))
-
-
-def _cluster_id(kube: Kube) -> str:
-    """What tells a cluster from every other: the id of the namespace that nobody can make anew."""
-    return str(kube.get("v1", "Namespace", "kube-system")["metadata"]["uid"])
 
 
 def _known_id(secret: Object) -> str:
