@@ -21,7 +21,7 @@ from .kube_errors import KubeError, NotFound
 from .lease import Lock, LockLost, verify
 
 Address = tuple[str, str, str, str]
-Guard = Callable[[Object, Object], None]
+Adapt = Callable[[Object, Object], Object]
 
 
 @dataclass(frozen=True)
@@ -58,16 +58,16 @@ class FencedWriter:
         other._hub = self._hub
         return other
 
-    def apply(self, items: Iterable[Object], guard: Guard | None = None, known: Sequence[Object] = ()) -> list[Change]:
+    def apply(self, items: Iterable[Object], adapt: Adapt | None = None, known: Sequence[Object] = ()) -> list[Change]:
         """Bring the objects to what they should be, those that others need first. The first error stops what depends on it.
 
-        `guard` is asked about each object that is there already, and raises where it must not be touched. `known` are objects that
-        were read just now and need not be read again.
+        `adapt` is given each object that is there already, as it is right before the write: it returns what is wanted in view of that,
+        and raises where it must not be touched. `known` are objects that were read just now and need not be read again.
         """
         self._known = {_address(item): item for item in known}
         changes: list[Change] = []
         for group in in_order(items):
-            changes += self._together(lambda item: self._apply(item, guard), group)
+            changes += self._together(lambda item: self._apply(item, adapt), group)
         return changes
 
     def delete(self, items: Iterable[Object]) -> list[Change]:
@@ -104,13 +104,13 @@ class FencedWriter:
             changes.append(result)
         return changes
 
-    def _apply(self, wanted: Object, guard: Guard | None) -> Change:
-        return retry_conflicts(lambda: self._apply_once(wanted, guard))
+    def _apply(self, wanted: Object, adapt: Adapt | None) -> Change:
+        return retry_conflicts(lambda: self._apply_once(wanted, adapt))
 
-    def _apply_once(self, wanted: Object, guard: Guard | None) -> Change:
+    def _apply_once(self, wanted: Object, adapt: Adapt | None) -> Change:
         before = self.current(wanted)
-        if guard and before is not None:
-            guard(wanted, before)
+        if adapt and before is not None:
+            wanted = adapt(wanted, before)
         if before is not None and not self._changes(before, wanted):
             return Change("unchanged", before, before)
         if self._check_mode:

@@ -346,12 +346,12 @@ class Fulfillment:
 
     def _surround(self, order: ClusterOrder, lock: Lock) -> list[Change]:
         if not self._external:
-            return self.writer(lock).apply(self._surroundings(order), guard=lambda item, present: self._refuse_others(order, item, present))
+            return self.writer(lock).apply(self._surroundings(order), lambda item, present: self._unless_taken(order, item, present))
         name = working_namespace(order.namespace, order.name)
         namespace = self._kube.find("v1", "Namespace", name)
         if namespace is None:
             raise NamespaceMissing(f"The namespace {name} is not there yet; the controller of the order makes it.")
-        self._refuse_others(order, namespace, namespace)
+        self._unless_taken(order, namespace, namespace)
         return []
 
     def _surroundings(self, order: ClusterOrder) -> list[Object]:
@@ -374,14 +374,16 @@ class Fulfillment:
             },
         ]
 
-    def _refuse_others(self, order: ClusterOrder, item: Object, present: Object) -> None:
+    def _unless_taken(self, order: ClusterOrder, item: Object, present: Object) -> Object:
+        """The object as it is wanted; an error where its namespace is another's, or still going."""
         if item["kind"] != "Namespace":
-            return
+            return item
         name, whose = item["metadata"]["name"], f"ClusterOrder {order.namespace}/{order.name}"
         if not owns_namespace(order, present):
             raise NamespaceTaken(f"The namespace {name} is there and is not that of {whose}; remove it, or rename the order.")
         if "deletionTimestamp" in present["metadata"]:
             raise NamespaceGoing(f"The namespace {name} of {whose} is still being deleted; it is made again when it is gone.")
+        return item
 
     def _mark_deleted(self, order: ClusterOrder) -> ClusterOrder:
         """An order whose cluster is to go is deleted itself; its finalizers keep it until that is done."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import contextlib
 
+import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.status import FAULT
-from ansible_collections.openfleet.clusters.extensions.sandbox.provider_backend import Backend
+from ansible_collections.openfleet.clusters.extensions.sandbox.provider_backend import Backend, kubeconfig_for
 from ansible_collections.openfleet.clusters.extensions.sandbox.provider_conformance import ProviderConformance
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import Conflict, NotFound
@@ -54,3 +55,14 @@ class HyperShift(Backend):
 class TestHyperShift(ProviderConformance):
     BACKEND = HyperShift
     HUB = "quick_hub"
+
+    def test_kubeconfig_that_is_rotated_is_noticed(self, backend: Backend) -> None:
+        spec = backend.ready()
+        first = backend.provider().kubeconfig(spec)
+        rotated = base64.b64encode(yaml.safe_dump(kubeconfig_for("https://127.0.0.1:1", token="the-next-one")).encode())  # noqa: S106 - of nobody
+        secret = backend.kube.get("v1", "Secret", "demo-admin-kubeconfig", backend.namespace)
+        backend.kube.patch(secret, {"data": {"kubeconfig": rotated.decode()}})
+        second = backend.provider().kubeconfig(spec)
+        assert second.version != first.version
+        assert second.content["users"][0]["user"] == {"token": "the-next-one"}
+        assert backend.provider().connect(spec).target.token == "the-next-one"  # noqa: S105 - of nobody

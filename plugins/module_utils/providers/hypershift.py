@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -36,8 +37,8 @@ API_VERSION = "hypershift.openshift.io/v1beta1"
 PUBLISHING = {"APIServer": "LoadBalancer", "OAuthServer": "Route", "Konnectivity": "Route", "Ignition": "Route"}
 AVAILABILITY = ["SingleReplica", "HighlyAvailable"]
 NODE_CONDITIONS = ("Ready", "AllMachinesReady", "AllNodesHealthy")
-# The names of the identity providers that were added one by one, which are kept when the rest of the cluster is applied.
-ADDED = "openfleet.clusters/identity-providers"
+# The names of the identity providers that the cluster was asked for with. What else it has somebody has added, and that stays.
+CONFIGURED = "openfleet.clusters/configured-identity-providers"
 # For each type of identity provider: the field of its settings, and the one in them that names its secret.
 IDENTITY_PROVIDERS = {
     "GitHub": ("github", "clientSecret"),
@@ -86,13 +87,22 @@ class ClusterProvider(Provider):
 
     def _apply(self, request: ClusterRequest, cluster: Object | None, pools: list[Object]) -> ClusterSpec:
         """Make the cluster what is asked for; NodePools of classes that are no longer asked for go."""
-        wanted = Manifests(self.place, request).objects(_added_providers(cluster))
-        kept = {item["metadata"]["name"] for item in wanted if item["kind"] == "NodePool"}
-        changes = self.writer.apply(wanted, known=[*([cluster] if cluster else []), *pools])
+        wanted = Manifests(self.place, request)
+        items = wanted.objects()
+        kept = {item["metadata"]["name"] for item in items if item["kind"] == "NodePool"}
+        known = [*([self._without_the_last(cluster, wanted.hosted_cluster())] if cluster else []), *pools]
+        changes = self.writer.apply(items, _beside_others, known)
         changes += self.writer.delete(pool for pool in pools if pool["metadata"]["name"] not in kept)
         self.changes += changes
         after = [change.after for change in changes if change.after]
         return self.seen(ClusterSpec(), after)
+
+    def _without_the_last(self, cluster: Object, wanted: Object) -> Object:
+        """The cluster, where no identity provider is to be left, without those it has: an apply leaves what others have written since."""
+        if _providers(wanted) or _others(wanted, cluster) or not _providers(cluster):
+            return cluster
+        self.changes.append(self.writer.patch(cluster, lambda present: _identity_patch(present, _others(wanted, present))))
+        return self.changes[-1].item
 
     def delete(self, spec: ClusterSpec) -> bool:
         """The secrets go when the HostedCluster is gone: until then HyperShift may need them."""
@@ -157,13 +167,14 @@ class ClusterProvider(Provider):
                 entries[names.index(entry["name"])] = entry
             else:
                 entries.append(entry)
-            return _identity_patch(entries, {*_added_names(present), entry["name"]})
+            return _identity_patch(present, entries)
 
         self.changes.append(self.writer.patch(cluster, merged))
 
     def remove_identity_provider(self, spec: ClusterSpec, name: str) -> None:
         def without(present: Object) -> Object:
-            return _identity_patch([item for item in _providers(present) if item["name"] != name], _added_names(present) - {name})
+            left = [item for item in _providers(present) if item["name"] != name]
+            return _identity_patch(present, left) if left != _providers(present) else {}
 
         self.changes.append(self.writer.patch(self._existing(), without))
         secret = self.place.kube.find("v1", "Secret", _identity_secret(self.place, name), self.place.namespace)
@@ -219,8 +230,7 @@ class Manifests:
         self._request = request
         self._settings = request.settings
 
-    def objects(self, added_providers: Sequence[Object] = ()) -> list[Object]:
-        """All of them; `added_providers` are identity providers that were added to the cluster one by one, and stay."""
+    def objects(self) -> list[Object]:
         platform, node_platform = self._settings["platform"], dict(self._settings["node_platform"])
         kind = platform.get("type")
         if kind == "Agent":
@@ -231,7 +241,7 @@ class Manifests:
             "platform": {"type": kind, **node_platform},
         }
         pools = [node_pool(self._place, request, pool) for request in self._request.node_requests]
-        return [*self._secrets(), self._hosted_cluster(added_providers), *pools]
+        return [*self._secrets(), self.hosted_cluster(), *pools]
 
     def _secrets(self) -> list[Object]:
         name, given = self._place.name, self._request.secrets
@@ -240,7 +250,7 @@ class Manifests:
             made.append(secret(self._place, f"{name}-ssh-key", {"id_rsa.pub": given["ssh_public_key"]}))
         return [*made, *(secret(self._place, extra, content) for extra, content in given["extra"].items())]
 
-    def _hosted_cluster(self, added_providers: Sequence[Object]) -> Object:
+    def hosted_cluster(self) -> Object:
         settings, name = self._settings, self._place.name
         publishing: dict[str, Any] = {**PUBLISHING, **settings["publishing"]}
         spec: Object = {
@@ -267,9 +277,12 @@ class Manifests:
             spec["sshKey"] = {"name": f"{name}-ssh-key"}
         if settings.get("base_domain"):
             spec["dns"] = {"baseDomain": settings["base_domain"]}
-        if settings["configuration"] or added_providers:
-            spec["configuration"] = _with_providers(settings["configuration"], added_providers)
-        return {"apiVersion": API_VERSION, "kind": "HostedCluster", "metadata": metadata(self._place, name), "spec": spec}
+        if settings["configuration"]:
+            spec["configuration"] = settings["configuration"]
+        cluster: Object = {"apiVersion": API_VERSION, "kind": "HostedCluster", "metadata": metadata(self._place, name), "spec": spec}
+        if configured := _names(_providers(cluster)):
+            cluster["metadata"]["annotations"] = {CONFIGURED: json.dumps(configured)}
+        return cluster
 
 
 def node_pool(place: Place, request: NodeRequest, spec: Mapping[str, Any]) -> Object:
@@ -385,31 +398,43 @@ def _identity_secret(place: Place, name: str) -> str:
     return f"{place.name}-idp-{name.lower()}"
 
 
+def _oauth(cluster: Object) -> Object:
+    return ((cluster.get("spec") or {}).get("configuration") or {}).get("oauth") or {}
+
+
 def _providers(cluster: Object) -> list[Object]:
-    configuration = (cluster.get("spec") or {}).get("configuration") or {}
-    return list((configuration.get("oauth") or {}).get("identityProviders") or [])
+    return list(_oauth(cluster).get("identityProviders") or [])
 
 
-def _added_names(cluster: Object) -> set[str]:
-    return set(filter(None, (cluster["metadata"].get("annotations") or {}).get(ADDED, "").split(",")))
+def _names(providers: Sequence[Object]) -> list[str]:
+    return [str(item["name"]) for item in providers]
 
 
-def _added_providers(cluster: Object | None) -> list[Object]:
-    return [item for item in _providers(cluster) if item["name"] in _added_names(cluster)] if cluster else []
+def _configured(cluster: Object) -> list[str]:
+    """The names of those that it was asked for with before."""
+    try:
+        return [str(name) for name in json.loads((cluster["metadata"].get("annotations") or {}).get(CONFIGURED, "[]"))]
+    except (ValueError, TypeError):
+        return []  # whoever has written it meant something else; then nothing goes
 
 
-def _identity_patch(entries: Sequence[Object], added: set[str]) -> Object:
-    return {
-        "metadata": {"annotations": {ADDED: ",".join(sorted(added))}},
-        "spec": {"configuration": {"oauth": {"identityProviders": list(entries)}}},
-    }
+def _others(wanted: Object, present: Object) -> list[Object]:
+    """Those that stay beside the wanted ones: all but what was asked for before. Of two with one name the wanted one counts."""
+    ours = {*_names(_providers(wanted)), *_configured(present)}
+    return [item for item in _providers(present) if item["name"] not in ours]
 
 
-def _with_providers(configuration: Mapping[str, Any], added: Sequence[Object]) -> Object:
-    """A configuration with identity providers that were added later behind its own; of two with one name its own counts."""
-    if not added:
-        return dict(configuration)
-    oauth = configuration.get("oauth") or {}
-    own = list(oauth.get("identityProviders") or [])
-    names = {item["name"] for item in own}
-    return {**configuration, "oauth": {**oauth, "identityProviders": [*own, *(item for item in added if item["name"] not in names)]}}
+def _beside_others(wanted: Object, present: Object) -> Object:
+    """What to apply: a HostedCluster with the identity providers of others behind its own."""
+    others = _others(wanted, present) if wanted["kind"] == "HostedCluster" else []
+    if not others:
+        return wanted
+    oauth = {**_oauth(wanted), "identityProviders": [*_providers(wanted), *others]}
+    return {**wanted, "spec": {**wanted["spec"], "configuration": {**wanted["spec"].get("configuration", {}), "oauth": oauth}}}
+
+
+def _identity_patch(present: Object, entries: Sequence[Object]) -> Object:
+    """What makes these the identity providers, and leaves no empty settings: with any, there is no first administrator any more."""
+    more = set(_oauth(present)) - {"identityProviders"}
+    oauth = {"identityProviders": [*entries] or None} if entries or more else None
+    return {"spec": {"configuration": {"oauth": oauth}}}
