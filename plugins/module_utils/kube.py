@@ -49,23 +49,24 @@ PAGE = 500
 TRIES = 4
 FIRST_WAIT = 0.25
 LONGEST_WAIT = 30.0
-# Kinds whose address is known need no discovery request.
+# Kinds whose address is known need no discovery request; by API group, since others have kinds of the same names.
 KINDS = {
-    "ClusterOrder": ("clusterorders", True),
-    "ClusterRegistry": ("clusterregistries", True),
-    "ClusterRole": ("clusterroles", False),
-    "ConfigMap": ("configmaps", True),
-    "DRCluster": ("drclusters", False),
-    "DRPolicy": ("drpolicies", False),
-    "Event": ("events", True),
-    "HostedCluster": ("hostedclusters", True),
-    "Lease": ("leases", True),
-    "Namespace": ("namespaces", False),
-    "Node": ("nodes", False),
-    "NodePool": ("nodepools", True),
-    "RoleBinding": ("rolebindings", True),
-    "Secret": ("secrets", True),
-    "ServiceAccount": ("serviceaccounts", True),
+    ("", "ConfigMap"): ("configmaps", True),
+    ("", "Event"): ("events", True),
+    ("", "Namespace"): ("namespaces", False),
+    ("", "Node"): ("nodes", False),
+    ("", "Secret"): ("secrets", True),
+    ("", "ServiceAccount"): ("serviceaccounts", True),
+    ("cloudkit.openshift.io", "ClusterOrder"): ("clusterorders", True),
+    ("coordination.k8s.io", "Lease"): ("leases", True),
+    ("hypershift.openshift.io", "HostedCluster"): ("hostedclusters", True),
+    ("hypershift.openshift.io", "NodePool"): ("nodepools", True),
+    ("osac.openshift.io", "ClusterOrder"): ("clusterorders", True),
+    ("ramendr.openshift.io", "ClusterRegistry"): ("clusterregistries", True),
+    ("ramendr.openshift.io", "DRCluster"): ("drclusters", False),
+    ("ramendr.openshift.io", "DRPolicy"): ("drpolicies", False),
+    ("rbac.authorization.k8s.io", "ClusterRole"): ("clusterroles", False),
+    ("rbac.authorization.k8s.io", "RoleBinding"): ("rolebindings", True),
 }
 # What others need is applied before them; kinds that are not named here come last but one, NodePools last.
 ORDER = (
@@ -258,7 +259,7 @@ class Kube:
 
     def namespaced(self, api_version: str, kind: str) -> bool:
         """Whether objects of that kind are in namespaces; NotFound where the server doesn't know it."""
-        return (KINDS.get(kind) or self._discover(api_version, kind))[1]
+        return self._address(api_version, kind)[1]
 
     def version(self) -> str:
         """The server's version, as v1.36.3."""
@@ -309,10 +310,14 @@ class Kube:
 
     def _path(self, api_version: str, kind: str, namespace: str | None = None, name: str | None = None, subresource: str = "") -> str:
         """The address of an object; without a name, of all of its kind."""
-        plural, namespaced = KINDS.get(kind) or self._discover(api_version, kind)
+        plural, namespaced = self._address(api_version, kind)
         root = f"/api/{api_version}" if "/" not in api_version else f"/apis/{api_version}"
         parts = [root, *(["namespaces", _segment(namespace, kind)] if namespaced and namespace else []), plural]
         return "/".join([*parts, *([_segment(name, kind)] if name is not None else []), *([subresource] if subresource else [])])
+
+    def _address(self, api_version: str, kind: str) -> tuple[str, bool]:
+        """What the kind is called in addresses, and whether its objects are in namespaces."""
+        return KINDS.get((api_version.rpartition("/")[0], kind)) or self._discover(api_version, kind)
 
     def _discover(self, api_version: str, kind: str) -> tuple[str, bool]:
         if (api_version, kind) not in self._plurals:

@@ -27,16 +27,16 @@ def config_map(namespace: str | None, name: str = "settings", **data: str) -> Ob
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
-def custom_kind(name: str) -> Object:
+def custom_kind(name: str, group: str = "example.com", scope: str = "Namespaced") -> Object:
     plural = name.lower() + "s"
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.example.com"},
+        "metadata": {"name": f"{plural}.{group}"},
         "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
+            "group": group,
+            "scope": scope,
             "names": {"kind": name, "plural": plural},
             "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
         },
@@ -127,6 +127,16 @@ def test_what_others_need_is_applied_first_however_it_is_listed(base: Set, kube:
     assert len(deleted) == 4
     until(lambda: base.remove()[0], "the set is gone")
     assert (kube.find("v1", "Namespace", inner), base.inventory) == (None, None)
+
+
+def test_kind_that_is_called_as_one_of_the_hub_is_not_taken_for_that(base: Set, kube: Kube) -> None:
+    """Karpenter's NodePools are in no namespace, HyperShift's are."""
+    definition = custom_kind("NodePool", "karpenter.sh", "Cluster")
+    pool = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "spot"}, "spec": {"weight": 10}}
+    assert base.apply(pool, definition) == ["created nodepools.karpenter.sh", "created spot"]
+    assert kube.get("karpenter.sh/v1", "NodePool", "spot")["spec"] == {"weight": 10}
+    assert base.apply(pool, definition) == []
+    until(lambda: base.remove()[0], "the set is gone")
 
 
 def test_what_the_server_only_writes_in_another_way_is_no_change(base: Set, namespace: str) -> None:
