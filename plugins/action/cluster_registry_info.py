@@ -21,9 +21,11 @@ class ActionModule(ControllerAction):
 
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
         store = RegistryStore(kube, parameters["kind"])
+        warnings: list[str] = []
         if parameters["name"]:
             registry = store.find(parameters["namespace"], parameters["name"])
             found = [registry] if registry else []
         else:
-            found = store.all(parameters["namespace"])
-        return {"changed": False, "registries": [shown(item) for item in sorted(found, key=lambda item: (item.namespace, item.name))]}
+            found = store.all(parameters["namespace"], warnings.append)
+        registries = [shown(item) for item in sorted(found, key=lambda item: (item.namespace, item.name))]
+        return {"changed": False, "registries": registries} | ({"warnings": warnings} if warnings else {})

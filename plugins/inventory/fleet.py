@@ -35,7 +35,9 @@ options:
     choices: [orders, registries]
     default: [orders, registries]
   registry_kind:
-    description: The form of the registries, as in O(openfleet.clusters.cluster_registry#module:kind).
+    description:
+      - The form of the registries, as in O(openfleet.clusters.cluster_registry#module:kind).
+      - One that cannot be read is left out, with a warning that names it.
     type: str
     choices: [ClusterRegistry, ConfigMap]
     default: ClusterRegistry
@@ -136,6 +138,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             namespace=asked["namespace"],
             sources=asked["sources"],
             registry_kind=asked["registry_kind"],
+            warn=self.display.warning,
         )
         if self.get_option("cache"):
             self._cache[key] = [asdict(cluster) for cluster in fleet]

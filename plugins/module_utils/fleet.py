@@ -43,9 +43,16 @@ class FleetCluster:
 
 
 def survey(
-    hub: Kube, names: Names, templates: Mapping[str, Template], *, namespace: str | None, sources: list[str], registry_kind: str
+    hub: Kube,
+    names: Names,
+    templates: Mapping[str, Template],
+    *,
+    namespace: str | None,
+    sources: list[str],
+    registry_kind: str,
+    warn: Callable[[str], None],
 ) -> list[FleetCluster]:
-    """The clusters of the hub, or of one namespace of it."""
+    """The clusters of the hub, or of one namespace of it. `warn` is told of registries that cannot be read."""
     fleet: dict[str, FleetCluster] = {}
 
     def entry(name: str, place: str) -> FleetCluster:
@@ -58,7 +65,7 @@ def survey(
             order = ClusterOrder.from_object(item, names.group)
             _add_order(entry(order.name, order.namespace), order, templates)
     if REGISTRIES in sources:
-        for registry in _known(lambda: RegistryStore(hub, registry_kind).all(namespace), registry_kind, unknown):
+        for registry in _known(lambda: RegistryStore(hub, registry_kind).all(namespace, warn), registry_kind, unknown):
             for cluster in registry.clusters:
                 _add_registered(entry(cluster.name, registry.namespace), registry, cluster)
     if len(unknown) == len(sources):

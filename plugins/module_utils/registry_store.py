@@ -54,10 +54,16 @@ class RegistryStore:
             raise NotFound(f"There is no {self._kind} {namespace}/{name}; make it with state=present, or check the names.")
         return registry
 
-    def all(self, namespace: str | None = None) -> list[ClusterRegistry]:
+    def all(self, namespace: str | None, warn: Callable[[str], None]) -> list[ClusterRegistry]:
+        """All that can be read. Of one that cannot `warn` is told: who spoils a registry in one namespace takes none from the others."""
         selector = f"{LABEL}=true" if self._kind == CONFIG_MAP else ""
-        items = self._hub.list_all(KINDS[self._kind], self._kind, namespace, selector)
-        return [ClusterRegistry.from_object(item) for item in items]
+        registries = []
+        for item in self._hub.list_all(KINDS[self._kind], self._kind, namespace, selector):
+            try:
+                registries.append(ClusterRegistry.from_object(item))
+            except BadRegistry as error:
+                warn(f"A registry is left out: {error}")
+        return registries
 
     def register(self, namespace: str, name: str, wanted: Sequence[Mapping[str, Any]]) -> RegistryChange:
         """Have these clusters in the registry, which is made if need be. Other clusters in it stay."""

@@ -14,7 +14,8 @@ author:
 description:
   - Tells of each registry which clusters it names, and how each of them was found last. The clusters themselves are not asked, that is
     what O(openfleet.clusters.cluster_registry#module:state=checked) is for.
-  - Without O(name), of all registries in O(namespace) or everywhere.
+  - Without O(name), of all registries in O(namespace) or everywhere. One that cannot be read is left out then, with a warning that
+    names it.
 options:
   name:
     description: Name of the registry, with O(namespace). It is no failure if there is none.

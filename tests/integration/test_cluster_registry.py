@@ -15,6 +15,7 @@ import pytest
 import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port
+from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.plugins.inventory import fleet as fleet_plugin
 from ansible_collections.openfleet.clusters.plugins.lookup import cluster_kubeconfig
 
@@ -399,6 +400,32 @@ def test_example_constructs_variables_and_groups(quick_hub: Access, fleet: str, 
     assert told["_meta"]["hostvars"]["new.dr"]["site"] == "nowhere"
     ansible.write({"kubeconfig": str(quick_hub.kubeconfig), **config, "compose": {"site": "no_such_variable"}})
     assert "Could not set site for host" in ansible("ansible-inventory", "-i", "fleet.yml", "--list", ok=False)
+
+
+def test_registries_that_cannot_be_read_hide_no_other(quick_hub: Access, tmp_path: Path) -> None:
+    good = yaml.safe_dump([{"name": "east", "kubeconfigSecret": {"name": "east-kubeconfig"}}])
+    broken = {"no-yaml": "- name: [", "no-secret": "- name: east", "no-list": "east"}
+    with fresh_namespace(quick_hub) as theirs, fresh_namespace(quick_hub) as ours:
+        for namespace, name, clusters in ((ours, "peers", good), *((theirs, name, text) for name, text in broken.items())):
+            metadata = {"name": name, "namespace": namespace, "labels": {"ramendr.openshift.io/cluster-registry": "true"}}
+            quick_hub.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"clusters": clusters}})
+        one = {"name": "no-yaml", "namespace": theirs, "kind": "ConfigMap"}
+        tasks = [
+            task("cluster_registry_info", "all", kind="ConfigMap"),
+            task("cluster_registry_info", "one", **one),
+            task("cluster_registry", "write to it", clusters=[{"name": "west"}], **one),
+        ]
+        played = run(quick_hub, tmp_path, tasks)
+        ansible = Ansible(tmp_path, quick_hub, registry_kind="ConfigMap", sources=["registries"])
+        assert set(ansible.listed()["_meta"]["hostvars"]) == {f"east.{ours}"}
+        assert quick_hub.get("configmap", "no-yaml", "-n", theirs)["data"] == {"clusters": broken["no-yaml"]}
+    told = played.fine("all").result
+    assert [registry["namespace"] for registry in told["registries"]] == [ours]
+    for name in broken:
+        for said in (ansible.said, played.output):
+            assert f"A registry is left out: ConfigMap {theirs}/{name} " in " ".join(said.split())
+    for name in ("one", "write to it"):
+        assert f"ConfigMap {theirs}/no-yaml has below clusters what is no YAML" in played[name].message
 
 
 @pytest.mark.parametrize(
