@@ -25,10 +25,12 @@ def test_orders_are_carried_out_by_jobs_and_workflows_also_when_one_is_launched_
             hub,
             tmp_path,
             "openfleet.clusters.cluster_fulfillment_aap",
-            environment={"EDA_JOB_TEMPLATE_REFRESH_DELAY": "0.5"},
+            environment={"EDA_JOB_TEMPLATE_REFRESH_DELAY": "0.5", "KUBECONFIG": str(tmp_path / "none")},
             workflows=["delete"],
+            hub_kubeconfig=str(hub.kubeconfig),
         )
-        platform = Platform(environment_of(engine.environment), tmp_path)
+        # Jobs run elsewhere, and reach the hub by a credential of theirs.
+        platform = Platform(environment_of(engine.environment | {"KUBECONFIG": str(hub.kubeconfig)}), tmp_path)
         with platform.serving() as url:
             engine.add_options("--controller-url", url, "--controller-token", "of-nobody")
             with running(engine):
@@ -44,6 +46,7 @@ def test_orders_are_carried_out_by_jobs_and_workflows_also_when_one_is_launched_
                 until(lambda: names().count(create) == 2, "the lost launch was repeated")
                 assert set(names()) == {create, finish}
                 twice = [job for job, name in enumerate(names(), 1) if name == create]
+                assert not [launch for launch in platform.launches if "hub_kubeconfig" in launch["extra_vars"]]
                 event = platform.launches[twice[0] - 1]["extra_vars"]["ansible_eda"]["event"]
                 assert event["action"] == "provision" and event["orders"][0]["name"] == "demo"
                 # Whoever looks for the event's job by its label finds both.

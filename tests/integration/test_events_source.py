@@ -129,10 +129,11 @@ def test_an_action_is_asked_for_once_however_often_the_order_changes(orders: Ord
     assert (event["reason"], event["meta"]["endpoint"]) == ("SpecNotCarriedOut", "create-hosted-cluster")
 
 
-def test_an_action_whose_run_never_comes_is_asked_for_again(orders: Orders) -> None:
+def test_an_action_whose_run_never_comes_is_asked_for_again_and_that_is_said(orders: Orders, caplog: pytest.LogCaptureFixture) -> None:
     with Source(orders, start_timeout=5).running() as source:
         orders.place()
         asked(source, "provision", times=2)
+    assert f"no run has taken up {orders.namespace}/demo to provision" in caplog.text
 
 
 def test_nothing_is_asked_for_while_somebody_works_on_the_order(orders: Orders, source: Source) -> None:

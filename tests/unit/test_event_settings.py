@@ -13,6 +13,11 @@ def test_unset_variables_of_a_rulebook_leave_the_defaults() -> None:
     assert Settings.from_arguments(given) == Settings.from_arguments({}) == Settings()
 
 
+@pytest.mark.parametrize("kubeconfig", ["/a", "~/a", "/a:~/b:", {"clusters": []}])
+def test_a_kubeconfig_is_one_that_runs_find_too(kubeconfig: Any) -> None:
+    assert Settings.from_arguments({"kubeconfig": kubeconfig}).connection == {"kubeconfig": kubeconfig}
+
+
 def test_texts_become_what_they_mean() -> None:
     given = {"controller": "external", "max_in_flight": "3", "kubeconfig": "/a", "webhook": {"port": "0", "insecure": "yes"}}
     settings = Settings.from_arguments(given)
@@ -26,6 +31,7 @@ def test_texts_become_what_they_mean() -> None:
         ({"batch_size": 0, "poll": -1}, "batch_size must be at least 1; poll must be at least 1"),
         ({"controller": "both"}, 'controller must be one of "self", "external"'),
         ({"batchsize": 3}, "batchsize is not known to this event source.*did you mean batch_size"),
+        ({"kubeconfig": "/a:b"}, "kubeconfig must be an absolute path"),
         ({"webhook": {"port": 70000}}, "between 0 and 65535"),
         ({"webhook": {"rate_limit": 0}}, "rate_limit must be at least 1"),
         ({"webhook": {"keyfile": "/k"}}, "certfile, which is missing"),

@@ -386,6 +386,8 @@ class Controller:
         if not self._flights.is_over(key, lock, now, clock, unwanted):
             self._queue.add_after(key, self._until_lock_ends(lock, now) or self._flights.gives_up_in(key, lock, clock) + SECOND_MORE)
             return
+        if self._flights.was_not_taken_up(key, lock) and not unwanted:
+            log.warning("no run has taken up %s to %s: see what the last one said, and that it reaches the same hub", key, run.action)
         self._land(key)
         before = self._done.get(key)
         again = before is not None and (before.uid, before.generation, before.action) == (order.uid, order.generation, run.action)

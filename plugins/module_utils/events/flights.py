@@ -122,10 +122,16 @@ class Flights:
         began, patience = self._flying[key].began, self._patience_with(key, lock)
         return patience if began is None else max(0.0, began + patience - clock)
 
+    def was_not_taken_up(self, key: Key, lock: LockState | None) -> bool:
+        """Whether a run should have taken the order's lock by its end, and has not."""
+        return self._can_lock(key, lock) and (lock.token if lock else 0) == self._flying[key].wishes[key].token
+
     def _patience_with(self, key: Key, lock: LockState | None) -> float:
+        return self._patience if self._can_lock(key, lock) else min(self._patience, WITHOUT_LOCK_SECONDS)
+
+    def _can_lock(self, key: Key, lock: LockState | None) -> bool:
         run = self._flying[key]
-        has_lock = lock is not None or run.action != "delete" or run.wishes[key].token > 0
-        return self._patience if has_lock else min(self._patience, WITHOUT_LOCK_SECONDS)
+        return lock is not None or run.action != "delete" or run.wishes[key].token > 0
 
     def land(self, key: Key) -> Run | None:
         """The order's run is over for it. The run itself is when it is for all its orders."""

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -110,6 +111,8 @@ class Settings:
         values = check_values(read_options({"options": OPTIONS}, problems), _given(arguments), problems)
         problems = [problem.replace("to this template", "to this event source") for problem in problems]
         problems += [f"{name} must be at least 1" for name in AT_LEAST_ONE if values.get(name, 1) < 1]
+        if not _found_from_anywhere(values.get("kubeconfig")):
+            problems.append("kubeconfig must be an absolute path: runs begin in folders of their own, and would not find it")
         webhook = Webhook(**values.get("webhook", {}))
         problems += webhook.problems()
         if problems:
@@ -128,6 +131,10 @@ class Settings:
 def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
     given = {name: _given(value) if isinstance(value, Mapping) and name != "kubeconfig" else value for name, value in arguments.items()}
     return {name: value for name, value in given.items() if value != ""}
+
+
+def _found_from_anywhere(kubeconfig: Any) -> bool:
+    return not isinstance(kubeconfig, str) or all(part.startswith(("/", "~")) for part in kubeconfig.split(os.pathsep) if part)
 
 
 def _is_loopback(host: str) -> bool:

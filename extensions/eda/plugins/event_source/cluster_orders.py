@@ -28,7 +28,8 @@ description:
 options:
   kubeconfig:
     description:
-      - How to reach the hub. This and the other options of a connection, C(context), C(host), C(api_key), C(username), C(password),
+      - How to reach the hub; a path is an absolute one. The runs that rules start have to reach the same hub.
+      - This and the other options of a connection, C(context), C(host), C(api_key), C(username), C(password),
         C(client_cert), C(client_key), C(ca_cert), C(validate_certs), C(proxy), C(no_proxy), C(impersonate_user) and
         C(impersonate_groups), are those of the modules, with the same environment variables.
     type: raw
