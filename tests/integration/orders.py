@@ -269,6 +269,21 @@ class Orders:
         meta = "extends: openfleet.clusters.ocp_4_17_small\ntitle: Of the site\n"
         return self.role(name, {"meta/template.yml": meta} | {f"tasks/{entry}.yml": text for entry, text in tasks.items()})
 
+    def fragile_template(self, name: str) -> str:
+        """One with a `post_install`, whose `install` fails for as long as there is a file `broken-` and the order's name in our folder."""
+        install = f"""
+- name: Fail for as long as the site is broken
+  ansible.builtin.assert:
+    that: not ('{self.folder}/broken-' ~ cluster_order.metadata.name) is exists
+    fail_msg: The site is broken
+- name: Install
+  ansible.builtin.include_role:
+    name: openfleet.clusters.ocp_4_17_small
+    tasks_from: install
+    rolespec_validate: false
+"""
+        return self.template(name, install=install, post_install="[]\n")
+
     def gate(self) -> tuple[str, Path, Path]:
         """A hook that holds a run up: its name, the file that shows that a run has come to it, and the one that lets it go on."""
         here, go_on = self.folder / "here", self.folder / "go-on"

@@ -13,29 +13,44 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kub
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import ClusterOrder
 
 from .engines import Engine, running
-from .orders import Orders
+from .orders import GROUP, Orders
+from .osac_crd import put_in_place_of_ours, the_crd_of_osac
 from .osac_imitation import FINALIZER, OURS, OsacImitation, quiet
 from .samples import FAULT
 
 QUIET_SECONDS = 5
 
 
-@pytest.fixture
-def orders(new_sandbox: Callable[..., Sandbox], tmp_path: Path) -> Iterator[Orders]:
-    hub = Access(new_sandbox(status_only=True).kubeconfig())
+@pytest.fixture(params=["our CRD", "the other's CRD"])
+def orders(request: pytest.FixtureRequest, new_sandbox: Callable[..., Sandbox], tmp_path: Path) -> Iterator[Orders]:
+    """A hub with one of the two CRDs. That of the other drops what only we have in a status."""
+    crd = the_crd_of_osac(GROUP) if request.param == "the other's CRD" else ""
+    sandbox = new_sandbox(status_only=True)
+    hub = Access(sandbox.kubeconfig())
+    if crd:
+        put_in_place_of_ours(crd, hub)
     with fresh_namespace(hub) as namespace:
         yield Orders(hub, namespace, tmp_path)
+    sandbox.down()
 
 
 def test_two_controllers_share_an_order_without_a_fight(orders: Orders, tmp_path: Path) -> None:
     kube = Kube.connect({"kubeconfig": str(orders.hub.kubeconfig)})
-    orders.template("finished", post_install="[]\n")
+    orders.fragile_template("fragile")
+    (tmp_path / "broken-demo").touch()
     with running(Engine(orders.hub, tmp_path, cluster_order_controller="external")) as engine:
-        orders.place("demo", nodes={"fc430": 2}, template="acme.site.finished")
+        orders.place("demo", nodes={"fc430": 1}, template="acme.site.fragile")
         until(lambda: orders.status("demo").get("conditions"), "the order is looked at")
         assert engine.actions(f"{orders.namespace}/demo") == [], "the namespace is another's to make"
         imitation = OsacImitation(kube, orders.namespace, engine.post)
         with imitation.running():
+            until(lambda: seen(orders).phase == "Failed", f"it has failed; the log is {engine.log}", 180)
+            failure = seen(orders).failure
+            assert failure and (failure.task, failure.attempts) == ("Fail for as long as the site is broken", 1) and failure.next_attempt
+            assert orders.status("demo")["phase"] == "Progressing", "the other's phase stays its own"
+            assert quiet(lambda: orders.get("demo")["metadata"]["resourceVersion"], QUIET_SECONDS), "no webhook brings its next attempt"
+            (tmp_path / "broken-demo").unlink()
+            orders.place("demo", nodes={"fc430": 2}, template="acme.site.fragile")
             until(lambda: seen(orders).phase == "Ready", f"it is Ready for us; the log is {engine.log}", 180)
             until(lambda: orders.status("demo").get("phase") == "Ready", "it is Ready for the other")
             assert set(orders.get("demo")["metadata"]["finalizers"]) == {FINALIZER, OURS}
@@ -44,7 +59,8 @@ def test_two_controllers_share_an_order_without_a_fight(orders: Orders, tmp_path
                 "finalizers" not in namespace["metadata"]
                 and f"{orders.group}/clusterorder-namespace" not in namespace["metadata"]["labels"]
             )
-            assert engine.actions(f"{orders.namespace}/demo") == ["provision", "post_install"]
+            actions = engine.actions(f"{orders.namespace}/demo")
+            assert actions[:2] == ["provision", "provision"] and actions.count("post_install") == 1
 
             conditions = {item["type"]: item for item in orders.status("demo")["conditions"]}
             assert {kind for kind, item in conditions.items() if item["reason"] == "Osac"} == {

@@ -28,5 +28,3 @@ def test_runs_work_on_the_hub_that_the_source_follows_whatever_the_environment_s
         until(lambda: orders.status("demo").get("phase") == "Ready", f"it is Ready; the log is {engine.log}", 180)
         orders.hub.kubectl("delete", orders.kind, "demo", "-n", orders.namespace, "--wait=false")
         until(lambda: orders.is_gone("demo"), f"it is gone; the log is {engine.log}", 180)
-
-

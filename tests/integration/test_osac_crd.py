@@ -7,23 +7,20 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
-from ansible_collections.openfleet.clusters.extensions.sandbox.crds import load_crd
-from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import UPSTREAM, fresh_namespace
+from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 
 from .orders import GROUP, OTHER_GROUP, Orders
+from .osac_crd import put_in_place_of_ours, the_crd_of_osac
 from .samples import FAULT
 
 
 @pytest.fixture(scope="module", params=[GROUP, OTHER_GROUP])
 def osac_hub(request: pytest.FixtureRequest, new_sandbox: Callable[..., Sandbox]) -> Iterator[tuple[Access, str]]:
-    crd = UPSTREAM / "osac" / f"{request.param}_clusterorders.yaml"
-    if not crd.is_file():
-        pytest.skip(f"OSAC's own CRD is not at {crd}; OPENFLEET_UPSTREAM_CRDS names the folder that has it")
+    crd = the_crd_of_osac(request.param)
     sandbox = new_sandbox(status_only=True)
     hub = Access(sandbox.kubeconfig())
-    hub.kubectl("delete", "crd", "clusterorders.cloudkit.openshift.io")
-    hub.install_crd(load_crd(crd))
+    put_in_place_of_ours(crd, hub)
     yield hub, request.param
     sandbox.down()
 
