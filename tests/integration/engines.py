@@ -7,8 +7,10 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -160,6 +162,14 @@ class Engine:
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         url = f"http://127.0.0.1:{self.port}/{endpoint}"
         return self._senders.request("POST", url, body=body, headers=headers, **{"timeout": 10} | settings).status
+
+    def cut_off(self, endpoint: str, order: Any, share: float, after: float = 0.0) -> None:
+        """The same from a sender whose connection breaks, so many seconds after this share of the body was sent."""
+        body = json.dumps(order).encode()
+        head = f"POST /{endpoint} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: {len(body)}\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", self.port)) as sender:
+            sender.sendall(head.encode() + body[: int(len(body) * share)])
+            time.sleep(after)
 
 
 class AtWork(SimpleNamespace):

@@ -19,10 +19,11 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kub
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
 
 from .engines import Engine, running
-from .orders import GROUP, Orders
+from .orders import GROUP, Object, Orders
 
 ROUNDS = int(os.environ.get("OPENFLEET_CHAOS_ROUNDS", "10"))
 OUTAGE_SECONDS = 20
+CUTS = 4  # a round
 HYPERSHIFT = "hypershift.openshift.io/v1beta1"
 PAST = "2020-01-01T00:00:00.000000Z"
 dice = random.Random()  # noqa: S311 - another moment every time, that is the point
@@ -71,9 +72,11 @@ class Site:
     def api_server(self) -> ProcessStatus:
         return next(process for process in self.sandbox.status() if (process.owner, process.name) == ("hub", "kube-apiserver"))
 
+    def items(self) -> list[Object]:
+        return self.kube.list_all(f"{GROUP}/v1alpha1", "ClusterOrder", self.orders.namespace)
+
     def phases(self) -> dict[str, str]:
-        items = self.kube.list_all(f"{GROUP}/v1alpha1", "ClusterOrder", self.orders.namespace)
-        statuses = {item["metadata"]["name"]: item.get("status") or {} for item in items}
+        statuses = {item["metadata"]["name"]: item.get("status") or {} for item in self.items()}
         return {name: "Failed" if "failure" in status else status.get("phase", "") for name, status in statuses.items()}
 
     def is_at_work(self) -> bool:
@@ -142,6 +145,23 @@ def test_the_api_server_away_at_any_moment(site: Site) -> None:
     assert site.engine.is_running
     site.check()
     until(site.engine.is_well, "every watch has come back", 60)
+
+
+def test_a_webhook_cut_off_at_any_byte_at_any_moment(site: Site) -> None:
+    for number in range(ROUNDS):
+        site.change("webhook", number)
+        for _cut in range(CUTS):
+            time.sleep(dice.uniform(0, 1.5))
+            order = dice.choice(site.items())
+            endpoint = "delete-hosted-cluster" if "deletionTimestamp" in order["metadata"] else "create-hosted-cluster"
+            site.engine.cut_off(endpoint, order, dice.random(), dice.uniform(0, 0.2))
+            if dice.random() < 0.5:  # the sender tries again
+                assert site.engine.post(endpoint, order) == 202
+    site.check()
+    assert site.engine.is_running and site.engine.metric("openfleet_orders_webhook_answers_total", code="499") > 0
+    # Nothing was killed, so each was carried out by one run.
+    left = [name for name in site.wanted if name.startswith("webhook-")]
+    assert {name: site.orders.lease(name)["leaseTransitions"] for name in left} == dict.fromkeys(left, 1)
 
 
 def test_a_second_engine_takes_over_when_the_machine_of_the_first_dies(site: Site, tmp_path: Path) -> None:

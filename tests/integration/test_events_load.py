@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import socket
 import threading
 import time
 from collections import Counter
@@ -17,7 +16,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin imp
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
 
-from .engines import TOKEN, Engine, running
+from .engines import Engine, running
 from .orders import GROUP, PULL_SECRET, Object, Orders
 
 ORDERS, WEBHOOKS, SECONDS, SENDERS = 200, 1000, 10.0, 20
@@ -159,7 +158,7 @@ def test_hostile_requests_and_objects_neither_stop_the_engine_nor_reach_a_shell_
         answers = Counter(senders.map(engine.post, endpoints, bodies))
     assert set(answers) == {202, 400} and answers[400] > answers[202] > 0
     for _time in range(10):
-        cut_off(engine.port, dice.randrange(200))
+        engine.cut_off("create-hosted-cluster", order("orders", "cut-off"), dice.random())
     orders.place("good", nodes={"fc430": 1})
     until(lambda: orders.status("good").get("phase") == "Ready", f"a good order still works; the log is {engine.log}", 300)
     assert engine.is_running
@@ -170,11 +169,3 @@ def test_hostile_requests_and_objects_neither_stop_the_engine_nor_reach_a_shell_
 
     until(lambda: refused("template-") and refused("hostile-"), "the hostile ones say what is wrong with them")
     assert not list(orders.folder.rglob("was-here"))
-
-
-def cut_off(port: int, after: int) -> None:
-    """A sender that goes away in the middle of its body."""
-    body = json.dumps(order("orders", "cut-off")).encode()
-    head = f"POST /create-hosted-cluster HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: {len(body)}\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", port)) as sender:
-        sender.sendall(head.encode() + body[:after])
