@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import threading
 import time
@@ -63,10 +64,12 @@ class Site:
             self.wanted.discard(name)
 
     def let_locks_of_the_dead_run_out(self) -> None:
-        """What a minute would do: of a lock whose run is no more, the time passes."""
-        alive = self.engine.processes("lease_renewer")
-        for lease in self.kube.list_all("coordination.k8s.io/v1", "Lease", self.orders.namespace):
-            if lease["spec"].get("holderIdentity") and not alive:
+        """What a minute would do: of a lock whose run is no more, the time passes. A holder's name has the process in it."""
+        leases = self.kube.list_all("coordination.k8s.io/v1", "Lease", self.orders.namespace)
+        alive = {str(process) for process in self.engine.playbooks()}
+        for lease in leases:
+            run = re.search(r"-local-(\d+)-", lease["spec"].get("holderIdentity") or "")
+            if run and run[1] not in alive:
                 self.orders.patch_lease({"renewTime": PAST}, lease["metadata"]["name"].removeprefix("cluster-").removesuffix("-lock"))
 
     def api_server(self) -> ProcessStatus:
