@@ -139,7 +139,7 @@ class Keeper:
 
     async def _renew(self, lease: Lease) -> str:
         """Renew until the term is over; the answer says why it is."""
-        pause = lease.renew_every
+        pause = lease.renewal_in()
         while True:
             await asyncio.sleep(max(0.0, min(pause, lease.acting_seconds())))
             renewal = asyncio.ensure_future(self._run(self._for_leases, lease.renew))
@@ -151,7 +151,7 @@ class Keeper:
             try:
                 if not renewal.result():
                     return "somebody else has taken the lease, or the renewal came too late"
-                pause = lease.renew_every
+                pause = lease.renewal_in()
             except S3Error as error:
                 self._note(f"lock of {lease.place}", error)
                 if not lease.acting():

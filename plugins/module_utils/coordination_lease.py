@@ -116,6 +116,10 @@ class Lease:
         """For how long the leader may act from now; 0 or less if it may not."""
         return self._term.deadline - self._clock() if self._term else 0.0
 
+    def renewal_in(self) -> float:
+        """In how many seconds to renew. It counts from when the last write was sent, as the deadline does, however long its answer took."""
+        return self.acting_seconds() - (self._deadline(0.0) - self.renew_every)
+
     def acting(self) -> bool:
         """Whether work may be started now."""
         return self.acting_seconds() > 0

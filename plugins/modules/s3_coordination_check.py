@@ -16,7 +16,8 @@ description:
     conditions, or a proxy that drops them, would let two leaders act at once.
   - This tries every condition, one after the other and in a race of several writers, on objects of its own that it deletes again. It
     fails unless all are honoured.
-  - The event source makes the same proof when it starts, and M(openfleet.clusters.s3_lock) before each new term. Run this before you choose a store, and after an upgrade of it.
+  - The event source makes the same proof when it starts, and M(openfleet.clusters.s3_lock) before each new term. Run this before you
+    choose a store, and after an upgrade of it.
 options: {}
 attributes:
   check_mode:
