@@ -1,28 +1,38 @@
-"""Contenders in threads on a real S3 server, through a proxy that does everything at once: never do two of them act."""
+"""Processes that contend on a real S3 server, through a proxy that does everything at once: never do two of them act.
+
+Their clocks run at different speeds, and whoever leads is stopped in the midst of its work until another does.
+"""
 
 from __future__ import annotations
 
 import itertools
+import json
 import random
-import threading
+import signal
+import subprocess
+import sys
 import time
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination import Documents, Place, awake
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_lease import Lease, read_lock, verify
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_state import Decision, StateStore
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination import Documents, Place
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_lease import Lock, read_lock
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_state import StateStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import connect
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3_errors import Fenced, S3Error
 
 from .s3_proxy import Fault, Proxy
 
 Options = dict[str, Any]
+Process = subprocess.Popen[str]
 PLACE = Place("orders", "demo")
 TTL = 3.0
-SECONDS = 15.0
-CONTENDERS = 4
+# Of each contender's clock, in which the ttl is counted. A fifth is what the margin allows for.
+SPEEDS = {"slow": 0.85, "slow too": 0.85, "fast": 1.15, "fast too": 1.15}
+# The storm holds back no request for longer.
+LATEST = 2.0
 
 
 def storm(seed: int) -> Any:
@@ -42,96 +52,75 @@ def storm(seed: int) -> Any:
                 Fault(status=412 if method == "PUT" else 500),
                 Fault(status=409 if method == "PUT" else 500, forwarded=False),
                 Fault(hold=0.3),
-                Fault(hold=0.2, after=chance.uniform(0.2, 2.0)),
+                Fault(hold=0.2, after=chance.uniform(0.2, LATEST)),
             ]
         )
 
     return invent
 
 
-@dataclass
-class Contender(threading.Thread):
-    """Leads when it can, works, stops now and then, and writes down from when to when it was allowed to act under which epoch."""
-
-    options: Options
-    number: int
-    until: float
-    terms: list[tuple[float, float, int]] = field(default_factory=list)
-    failure: BaseException | None = None
-
-    def __post_init__(self) -> None:
-        super().__init__(daemon=True)
-
-    def __hash__(self) -> int:
-        return self.number
-
-    def run(self) -> None:
-        try:
-            self._contend()
-        except BaseException as error:  # noqa: BLE001 - the test sees it
-            self.failure = error
-
-    def _contend(self) -> None:
-        store, chance = connect(self.options), random.Random(self.number)  # noqa: S311 - the same each time
-        lease = Lease(store, PLACE, "east", f"east-{self.number}", TTL)
-        documents = Documents(store, PLACE.identity())
-        states = StateStore(documents, PLACE, lease.instance)
-        while awake() < self.until:
-            try:
-                if not lease.attempt():
-                    time.sleep(chance.uniform(0.05, 0.3))
-                    continue
-                self._lead(lease, documents, states, chance)
-            except Fenced:
-                with suppress(S3Error):
-                    lease.release()
-            except S3Error:
-                time.sleep(0.1)
-
-    def _lead(self, lease: Lease, documents: Documents, states: StateStore, chance: random.Random) -> None:
-        epoch = lease.epoch
-        states.seal(epoch)
-        start, end = awake(), awake() + lease.acting_seconds()
-        try:
-            while lease.acting():
-                end = awake() + lease.acting_seconds()
-                try:
-                    verify(documents, PLACE, epoch)
-                    Decision(documents, PLACE).publish(states.write(epoch, {"step": f"{epoch}-{self.number}-{chance.random()}"}))
-                    if chance.random() < 0.2:
-                        end = awake()
-                        lease.release()
-                        time.sleep(0.5)
-                        return
-                    if not lease.renew():
-                        return
-                except Fenced:
-                    raise
-                except S3Error:
-                    continue
-        finally:
-            self.terms.append((start, min(end, awake()) if not lease.acting() else end, epoch))
+@contextmanager
+def contenders(folder: Path, options: Options) -> Iterator[dict[str, Process]]:
+    """All of them at work; what they print is in a file of its name in the folder."""
+    processes: dict[str, Process] = {}
+    try:
+        for instance, speed in SPEEDS.items():
+            with (folder / instance).open("w") as told:
+                program = [sys.executable, str(Path(__file__).with_name("s3_contender.py"))]
+                processes[instance] = process = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=told, text=True)
+            settings = {"options": options, "place": [PLACE.namespace, PLACE.name], "instance": instance, "speed": speed, "ttl": TTL}
+            assert process.stdin
+            with process.stdin as pipe:
+                json.dump(settings, pipe)
+        yield processes
+    finally:
+        for process in processes.values():
+            process.kill()
+            process.wait()
 
 
-def test_nobody_acts_beside_another_in_a_storm(faulty: tuple[Proxy, Options], bucket: Options) -> None:
+def pause_one_of(processes: dict[str, Process], documents: Documents) -> str:
+    """Stop one of these in the midst of its work until another leads. The answer is its name, or nothing if it has given back just then."""
+
+    def at_work() -> Lock | None:
+        lock, state = read_lock(documents, PLACE), StateStore(documents, PLACE).read()
+        return lock if lock.instance in processes and state.step.startswith(f"{lock.epoch}-") else None
+
+    lock = until(at_work, "one of them leads")
+    process = processes[lock.instance]
+    process.send_signal(signal.SIGSTOP)
+    try:
+        stopped = read_lock(documents, PLACE)
+        if (stopped.instance, stopped.epoch) != (lock.instance, lock.epoch):
+            return ""
+        until(lambda: (found := read_lock(documents, PLACE)).held and found.epoch > lock.epoch, "another leads")
+    finally:
+        process.send_signal(signal.SIGCONT)
+    return lock.instance
+
+
+def test_nobody_acts_beside_another_in_a_storm(faulty: tuple[Proxy, Options], bucket: Options, tmp_path: Path) -> None:
     proxy, options = faulty
     proxy.invent = storm(1)
-    until = awake() + SECONDS
-    contenders = [Contender(options, number, until) for number in range(CONTENDERS)]
-    for contender in contenders:
-        contender.start()
-    for contender in contenders:
-        contender.join(SECONDS * 6)
-        assert contender.failure is None
-        assert not contender.is_alive()
-    terms = sorted(term for contender in contenders for term in contender.terms)
-    assert len(terms) > 3, "nobody has led; the storm was too strong to show anything"
+    # Looked at without the proxy.
+    documents = Documents(connect(bucket), PLACE.identity())
+    with contenders(tmp_path, options) as processes:
+        # Three of four: so one that is slow, from whom one that is fast will take over, and one that is fast.
+        unpaused = dict(processes)
+        while len(unpaused) > 1:
+            unpaused.pop(until(lambda: pause_one_of(unpaused, documents), "a leader was paused"))
+        time.sleep(1.0)
+        for process in processes.values():
+            process.send_signal(signal.SIGTERM)
+        # The signal itself ends one that is so slow that it has not begun yet.
+        assert {process.wait(120) for process in processes.values()} <= {0, -signal.SIGTERM}
+    terms = sorted(json.loads(line) for instance in SPEEDS for line in (tmp_path / instance).read_text().splitlines())
+    assert len(terms) >= len(processes) - len(unpaused)
     for (_start, end, epoch), (start, _end, later) in itertools.pairwise(terms):
         assert end <= start, f"epochs {epoch} and {later} acted at the same time"
         assert epoch < later
-    # What is stored tells the same story, read without the proxy.
-    time.sleep(2.5)
-    documents = Documents(connect(bucket), PLACE.identity())
+    # What is stored tells the same story.
+    time.sleep(LATEST + 0.5)
     states = StateStore(documents, PLACE)
     last, history = states.read(), states.history.entries()
     revisions = [entry["revision"] for entry in history]
