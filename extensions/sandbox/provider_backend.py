@@ -34,6 +34,8 @@ class Backend(ABC):
     TYPE: ClassVar[str]
     # The methods of the interface that the provider does not support.
     CANNOT: ClassVar[frozenset[str]] = frozenset()
+    # An add-on that there is, where the provider has any.
+    ADDON: ClassVar[str] = ""
     # How many seconds a cluster may take to be ready, or gone.
     PATIENCE: ClassVar[float] = 120
 
@@ -120,6 +122,12 @@ class Backend(ABC):
         metadata = item["metadata"]
         kube = self.provider(name).connect(NONE)
         return kube.find(item["apiVersion"], item["kind"], metadata["name"], metadata.get("namespace"))
+
+    # What only backends of some providers have to say
+
+    def parts_of(self, identity_provider: str, name: str) -> list[str]:
+        """All that there is of an identity provider of that cluster behind the provider; its name among them."""
+        raise NotImplementedError
 
     # What is the same for all
 

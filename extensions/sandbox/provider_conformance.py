@@ -42,6 +42,14 @@ OPTIONAL: dict[str, Callable[[Provider], Any]] = {
     "scale": lambda provider: provider.scale(NONE, "small", 1),
     "install_addon": lambda provider: provider.install_addon(NONE, Addon("logging")),
 }
+# Those of them that only look: with a cut they answer as ever, or that it can be tried again.
+LOOKS: dict[str, Callable[[ClusterSpec, Provider], Any]] = {
+    "kubeconfig": lambda spec, provider: provider.kubeconfig(spec).content,
+    "dns": lambda spec, provider: provider.dns(spec),
+    "cloud_providers": lambda _spec, provider: provider.cloud_providers(),
+    "regions": lambda _spec, provider: provider.regions("aws"),
+}
+STAFF = IdentityProvider("staff", "HTPasswd", secrets={"htpasswd": "ann:$2y$05$of-nobody\nbob:$2y$05$of-nobody\n"})
 
 
 def config_map(name: str, **data: str) -> Object:
@@ -230,18 +238,28 @@ class ProviderConformance:
     @pytest.mark.parametrize("answer_is_lost", [False, True], ids=["request lost", "answer lost"])
     def test_backend_that_dies_in_the_middle_of_any_other_call_loses_nothing(self, backend: Backend, answer_is_lost: bool) -> None:
         spec = backend.ready()
-        self._cut_everywhere(backend, answer_is_lost, lambda provider: provider.status(spec))
-        self._cut_everywhere(backend, answer_is_lost, lambda provider: provider.update(spec, backend.asked(backend.changed_request())))
+        cut_everywhere(backend, answer_is_lost, lambda provider: provider.status(spec))
+        cut_everywhere(backend, answer_is_lost, lambda provider: provider.update(spec, backend.asked(backend.changed_request())))
         assert backend.has_changed("demo")
+        for what, look in LOOKS.items():
+            if what not in backend.CANNOT:
+                self._looks_as_ever(backend, answer_is_lost, partial(look, spec))
+        for what, cut in (
+            ("add_identity_provider", self._cut_identity_provider),
+            ("scale", self._cut_scale),
+            ("install_addon", self._cut_addon),
+        ):
+            if what not in backend.CANNOT:
+                cut(backend, answer_is_lost, spec)
         if "apply_resources" not in backend.CANNOT:
             items = [config_map(f"{backend.namespace}-{number}", a="1") for number in range(2)]
             for wanted in (items, items[:1]):
                 resource_set = ResourceSet(backend.namespace, wanted)
-                self._cut_everywhere(backend, answer_is_lost, methodcaller("apply_resources", spec, resource_set))
+                cut_everywhere(backend, answer_is_lost, methodcaller("apply_resources", spec, resource_set))
                 assert [item for item in items if backend.found(item, "demo")] == wanted
-            self._cut_everywhere(backend, answer_is_lost, lambda provider: provider.remove_resources(spec, backend.namespace))
+            cut_everywhere(backend, answer_is_lost, lambda provider: provider.remove_resources(spec, backend.namespace))
             assert [item for item in items if backend.found(item, "demo")] == []
-        self._cut_everywhere(backend, answer_is_lost, lambda provider: provider.delete(spec))
+        cut_everywhere(backend, answer_is_lost, lambda provider: provider.delete(spec))
         backend.gone()
 
     @pytest.mark.parametrize("answer_is_lost", [False, True], ids=["request lost", "answer lost"])
@@ -259,14 +277,45 @@ class ProviderConformance:
                 break
 
     @staticmethod
-    def _cut_everywhere(backend: Backend, answer_is_lost: bool, call: Callable[[Provider], Any]) -> None:
-        """Make the call again and again, with the cut one request later each time, until it gets through."""
-        for at in range(1, MOST_REQUESTS):
-            with backend.cut(at, answer_is_lost) as lost:
-                _tried(lambda: call(backend.provider()))
-            if not lost:
-                return
-        raise AssertionError(f"the call still makes requests after {MOST_REQUESTS}")
+    def _looks_as_ever(backend: Backend, answer_is_lost: bool, look: Callable[[Provider], Any]) -> None:
+        expected = _answer(look, backend.provider())
+        answers: list[Any] = []
+        cut_everywhere(backend, answer_is_lost, lambda provider: answers.append(_answer(look, provider)))
+        assert answers
+        assert [answer for answer in answers if answer != expected] == []
+
+    @staticmethod
+    def _cut_identity_provider(backend: Backend, answer_is_lost: bool, spec: ClusterSpec) -> None:
+        add, remove = methodcaller("add_identity_provider", spec, STAFF), methodcaller("remove_identity_provider", spec, STAFF.name)
+        add(backend.provider())
+        whole = backend.parts_of(STAFF.name, "demo")
+        assert whole
+        for call, wanted in ((remove, []), (add, whole)):
+            cut_everywhere(backend, answer_is_lost, call)
+            assert backend.parts_of(STAFF.name, "demo") == wanted
+            _changes_nothing(backend, call)
+
+    @staticmethod
+    def _cut_scale(backend: Backend, answer_is_lost: bool, spec: ClusterSpec) -> None:
+        first = backend.provider().node_sets(spec)[0]
+        nodes = (first.asked or 0) + 1
+        scale = methodcaller("scale", spec, first.resource_class, nodes)
+        cut_everywhere(backend, answer_is_lost, scale)
+        _changes_nothing(backend, scale)
+        asked = {found.resource_class: found.asked for found in scale(backend.provider()).node_sets}
+        assert asked[first.resource_class] == nodes
+
+    @staticmethod
+    def _cut_addon(backend: Backend, answer_is_lost: bool, spec: ClusterSpec) -> None:
+        install = methodcaller("install_addon", spec, Addon(backend.ADDON))
+        cut_everywhere(backend, answer_is_lost, install)
+        _changes_nothing(backend, install)
+
+        def is_ready() -> bool:
+            backend.go_on("demo")
+            return bool(install(backend.provider()))
+
+        until(is_ready, f"the add-on {backend.ADDON} is ready")
 
     # Beyond the cluster itself
 
@@ -327,6 +376,22 @@ class ProviderConformance:
         until(lambda: backend.provider().remove_resources(spec, f"{name}-2"), "the other set is gone")
 
 
+def cut_everywhere(backend: Backend, answer_is_lost: bool, call: Callable[[Provider], Any]) -> None:
+    """Make the call again and again, with the cut one request later each time, until it gets through."""
+    for at in range(1, MOST_REQUESTS):
+        with backend.cut(at, answer_is_lost) as lost:
+            _tried(lambda: call(backend.provider()))
+        if not lost:
+            return
+    raise AssertionError(f"the call still makes requests after {MOST_REQUESTS}")
+
+
+def _changes_nothing(backend: Backend, call: Callable[[Provider], Any]) -> None:
+    provider = backend.provider()
+    call(provider)
+    assert changed(provider) == []
+
+
 def _tried(call: Callable[[], Any]) -> None:
     """Make a call that may fail, if it says in a line that it can be tried again."""
     try:
@@ -335,3 +400,13 @@ def _tried(call: Callable[[], Any]) -> None:
         assert error.retryable, error
         assert str(error)
         assert len(str(error).splitlines()) == 1, error
+
+
+def _answer(look: Callable[[Provider], Any], provider: Provider) -> Any:
+    """What is answered, which may also be that there is no such thing."""
+    try:
+        return look(provider)
+    except KubeError as error:
+        if error.retryable:
+            raise
+        return str(error)

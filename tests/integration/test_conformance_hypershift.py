@@ -25,7 +25,8 @@ class HyperShift(Backend):
     CANNOT = frozenset({"cloud_providers", "regions", "install_addon"})
 
     def request(self, nodes: int = 2) -> ClusterRequest:
-        return ClusterRequest(RELEASE, [NodeRequest("fc430", nodes)], secrets={"pull_secret": PULL_SECRET})
+        settings = {"base_domain": "example.com"}
+        return ClusterRequest(RELEASE, [NodeRequest("fc430", nodes)], settings=settings, secrets={"pull_secret": PULL_SECRET})
 
     def changed_request(self) -> ClusterRequest:
         return self.request(3)
@@ -47,6 +48,12 @@ class HyperShift(Backend):
 
     def hold(self, name: str) -> contextlib.AbstractContextManager[None]:
         return held(self.kube, lambda: self._cluster(name))
+
+    def parts_of(self, identity_provider: str, name: str) -> list[str]:
+        oauth = self._cluster(name)["spec"].get("configuration", {}).get("oauth", {})
+        entries = [item["name"] for item in oauth.get("identityProviders", []) if item["name"] == identity_provider]
+        secret = self.kube.find("v1", "Secret", f"{name}-idp-{identity_provider}", self.namespace)
+        return [*entries, *(secret["data"] if secret else [])]
 
     def _cluster(self, name: str) -> Object:
         return self.kube.get(API_VERSION, "HostedCluster", name, self.namespace)

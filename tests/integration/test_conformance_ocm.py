@@ -18,11 +18,12 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm_model import cluster_name, owner_of
 
 from .ocm_place import standing_in
-from .ocm_standin import OFFLINE_TOKEN, TOKEN_PATH, Object
+from .ocm_standin import ADDONS, OFFLINE_TOKEN, TOKEN_PATH, Object
 
 
 class Ocm(Backend):
     TYPE = "ocm"
+    ADDON = ADDONS[0]
 
     def __init__(self, hub: Access, namespace: str, door: Doorman) -> None:
         super().__init__(hub, namespace, door)
@@ -78,6 +79,13 @@ class Ocm(Backend):
         sets = self.service.shelf(self._cluster(name)["id"], "syncsets").values()
         handed: list[Object] = [resource for syncset in sets for resource in syncset["resources"]]
         return next((resource for resource in handed if resource["metadata"] == item["metadata"]), None)
+
+    def parts_of(self, identity_provider: str, name: str) -> list[str]:
+        shelves = self.service.shelves[self._cluster(name)["id"]]
+        found = [item for item in shelves["identity_providers"].items.values() if item["name"] == identity_provider]
+        kept = [shelves[key] for item in found if (key := f"users of {item['id']}") in shelves]
+        users = [user["username"] for shelf in kept for user in shelf.items.values()]
+        return [*(item["name"] for item in found), *users]
 
     def _cluster(self, name: str) -> Object:
         called = cluster_name(owner_of(self.kube.cluster_id(), self.namespace, name))

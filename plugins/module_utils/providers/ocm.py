@@ -176,19 +176,20 @@ class ClusterProvider(Provider):
         path = f"{_path(cluster)}/identity_providers"
         found = self._identity_provider(path, name)
         noted, mark = noted_as(name), digest(identity_provider)
-        if found is None:
-            found = self._post(path, "IdentityProvider", name, body)
-        elif found.get("type") != body["type"]:
+        if found is not None and found.get("type") != body["type"]:
             raise Invalid(
                 f"The identity provider {name} of {self._name} is of another type, {found.get('type')}; remove it first.", ["type"]
             )
-        elif self._secret.content.get(noted) == mark and holds(without_secrets(found), comparable(body)):
+        if found is not None and self._secret.content.get(noted) == mark and holds(without_secrets(found), comparable(body)):
             return
+        # Forgotten first and noted last: after a run that was killed between, the next one sends it all again.
+        self._secret.forget(self.writer, noted)
+        if found is None:
+            found = self._post(path, "IdentityProvider", name, body)
         else:
             self._patch(f"{path}/{segment(found['id'])}", "IdentityProvider", name, found, {k: v for k, v in body.items() if k != "name"})
         if users and "id" in found:
             self._bring_users(f"{path}/{segment(found['id'])}/htpasswd_users", users)
-        # Last: a run that was killed before sends it all again.
         self.changes += self._secret.keep(self.writer, {noted: mark})
 
     def remove_identity_provider(self, spec: ClusterSpec, name: str) -> None:

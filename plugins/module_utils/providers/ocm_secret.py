@@ -59,6 +59,14 @@ class AccessSecret:
         self.content |= content
         if asked is not None:
             self.content[ASKED] = json.dumps(asked, sort_keys=True)
+        return self._write(writer)
+
+    def forget(self, writer: FencedWriter, key: str) -> None:
+        """Have this no longer. No change that anybody wants to know of: what comes in its place is kept in a moment."""
+        if self.content.pop(key, None) is not None:
+            self._write(writer)
+
+    def _write(self, writer: FencedWriter) -> list[Change]:
         changes = writer.apply([self._wanted([FINALIZER])], known=[self._present] if self._present else [])
         self._present = changes[0].after
         return changes
