@@ -174,6 +174,16 @@ def test_hubs_of_one_organization_have_a_cluster_each_for_the_same_place(runs: R
         quick_hub.kubectl("delete", "namespace", runs.namespace, "--wait=false")
 
 
+def test_cluster_that_is_known_by_its_id_is_taken_along_to_another_hub(runs: Runs, service: OcmStandIn) -> None:
+    spec = runs.ready()
+    noted = service.clusters[spec.internal_id]["properties"]
+    service.clusters[spec.internal_id] |= {"name": "demo-of-old", "properties": {**noted, OWNER: "the-old-hub/a/b"}}
+    assert runs.provider().status(spec).status == "ready"
+    runs.provider().update(spec, runs.request())
+    assert service.clusters[spec.internal_id]["properties"] == noted
+    assert len(service.clusters) == 1
+
+
 def test_which_hub_it_is_costs_one_request_a_connection(runs: Runs) -> None:
     spec = runs.ready()
     kube = Kube(runs.kube.target)
