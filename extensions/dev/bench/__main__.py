@@ -1,4 +1,4 @@
-"""Run every measurement and print the table."""
+"""Run every measurement, print the tables, and fail where something that is to be reached is not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .event_rows import busy_webhooks, coalesced, fifty_by_rulebook, status_lag,
 from .order_rows import contention, fifty_orders, one_order, usual_way
 from .s3_rows import s3_coordination
 from .sandbox_rows import control_planes, many_status_only
-from .timing import table
+from .timing import table, verdict
 
 
 def main() -> int:
@@ -27,11 +27,12 @@ def main() -> int:
             usual_time = usual_way(load)
             rows += [*one_order(load, usual_time), *fifty_orders(load, usual_time), *contention(load), *s3_coordination(load)]
             table(rows)
-            table([*busy_webhooks(load), *fifty_by_rulebook(load), *thousand_orders(load), *status_lag(load), *coalesced(load)])
+            events = [*busy_webhooks(load), *fifty_by_rulebook(load), *thousand_orders(load), *status_lag(load), *coalesced(load)]
+            table(events)
         finally:
             sandbox.down()
             load.down()
-    return 0
+    return verdict(rows + events)
 
 
 if __name__ == "__main__":

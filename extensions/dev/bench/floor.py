@@ -8,10 +8,17 @@ import json
 import re
 import ssl
 import tempfile
+from email.message import Message
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 Object = dict[str, Any]
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: Message
+    text: str
 
 
 class BareClient:
@@ -29,12 +36,16 @@ class BareClient:
         self._connection = http.client.HTTPSConnection(host, int(port), context=context)
 
     def send(self, method: str, path: str, body: Object | None = None, content_type: str = "application/json") -> str:
-        self._connection.request(method, path, json.dumps(body) if body else None, {"Content-Type": content_type})
+        answer = self.exchange(method, path, json.dumps(body) if body else None, content_type)
+        if answer.status >= http.HTTPStatus.BAD_REQUEST:
+            raise RuntimeError(f"{method} {path}: {answer.text}")
+        return answer.text
+
+    def exchange(self, method: str, path: str, body: str | None, content_type: str) -> Answer:
+        """The answer, whatever it is."""
+        self._connection.request(method, path, body, {"Content-Type": content_type})
         response = self._connection.getresponse()
-        text = response.read().decode()
-        if response.status >= http.HTTPStatus.BAD_REQUEST:
-            raise RuntimeError(f"{method} {path}: {text}")
-        return text
+        return Answer(response.status, response.headers, response.read().decode())
 
     def requests(self) -> int:
         """How many requests the API server has answered, to whomever, by its own count; watches do not count.

@@ -22,7 +22,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import BotoB
 
 from ...sandbox.sandbox import Sandbox
 from .s3_stores import Options, stores
-from .timing import Row, timed
+from .timing import Row, at_most, timed
 
 MANY = 1000
 MANY_SECONDS = 60.0
@@ -55,7 +55,7 @@ def operations(name: str, described: Options) -> Iterator[Row]:
             for half in range(2):
                 known = store.replace(f"floor-{name}", f"{number}.{half}".encode(), known)
     floor = f"the same bare requests: {ROUNDS / bare[0]:.0f} /s"
-    yield f"lease taken and given back on {name}", f"{ROUNDS / taken[0]:.0f} /s", floor, f"{taken[0] / bare[0]:.1f} x"
+    yield Row(f"lease taken and given back on {name}", f"{ROUNDS / taken[0]:.0f} /s", floor, f"{taken[0] / bare[0]:.1f} x")
 
 
 def polling(described: Options) -> Iterator[Row]:
@@ -70,7 +70,7 @@ def polling(described: Options) -> Iterator[Row]:
                 store.get("polled", last)
         costs.append(time.process_time() - cpu)
     sent = f"with 4 kB sent again: {costs[1]:.2f} s"
-    yield "CPU of 1000 looks at what has not changed", f"{costs[0]:.2f} s", sent, f"{costs[0] / costs[1]:.1f} x"
+    yield Row("CPU of 1000 looks at what has not changed", f"{costs[0]:.2f} s", sent, f"{costs[0] / costs[1]:.1f} x")
 
 
 def takeover(described: Options) -> Iterator[Row]:
@@ -84,7 +84,7 @@ def takeover(described: Options) -> Iterator[Row]:
                 with timed(f"Leader {title}, until the next acts") as taken:
                     getattr(east, end)()
                     wait_for(west, "leader_acquired")
-        yield f"leader {title}, until the next acts, ttl 30 s", f"{taken[0]:.1f} s", f"at most {limit} s", f"{taken[0] / limit:.2f} x"
+        yield Row(f"leader {title}, until the next acts, ttl 30 s", f"{taken[0]:.1f} s", goal=at_most(taken[0], limit, "s"))
 
 
 def thousand_leases(described: Options) -> Iterator[Row]:
@@ -99,17 +99,15 @@ def thousand_leases(described: Options) -> Iterator[Row]:
             env=environment(),
         )
     told = json.loads(done.stdout)
-    yield (
+    yield Row(
         f"{MANY} leases held by one process",
         f"{told['put']:.0f} PUT/s, {told['get']:.0f} GET/s",
         f"{told['held']} held, {told['lost']} lost, {told['warm']:.0f} s to take them",
-        "",
     )
-    yield (
+    yield Row(
         "its CPU and memory, 16 connections",
         f"{told['cpu']:.0%} of a core, {told['memory']} MB",
         f"without leases: {told['empty']} MB",
-        "",
     )
 
 

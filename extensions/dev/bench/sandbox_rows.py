@@ -30,26 +30,26 @@ def control_planes(sandbox: Sandbox) -> Iterator[Row]:
         hub.wait("nodepool", "--all", "-n", "demo", "--for=condition=Ready")
     with timed("HostedCluster from delete to gone") as deleted_time:
         hub.kubectl("delete", "hostedcluster", "--all", "-n", "demo")
-    yield (
+    yield Row(
         "hub, its CRDs and the stand-in from nothing to ready",
         seconds(hub_time),
         f"a bare cluster: {seconds(bare_time)}",
         ratio(hub_time, bare_time),
     )
-    yield (
+    yield Row(
         "HostedCluster from apply to 2 Ready nodes",
         seconds(hosted_time),
         f"a bare cluster: {seconds(bare_time)}",
         ratio(hosted_time, bare_time),
     )
-    yield (
+    yield Row(
         "HostedCluster from delete to gone",
         seconds(deleted_time),
         f"its creation: {seconds(hosted_time)}",
         ratio(deleted_time, hosted_time),
     )
-    yield "memory of a cluster", f"{megabytes(sandbox, 'bare')} MB", f"the hub: {megabytes(sandbox, 'hub')} MB", ""
-    yield "memory of the stand-in", f"{megabytes(sandbox, 'hypershift-standin')} MB", "", ""
+    yield Row("memory of a cluster", f"{megabytes(sandbox, 'bare')} MB", f"the hub: {megabytes(sandbox, 'hub')} MB")
+    yield Row("memory of the stand-in", f"{megabytes(sandbox, 'hypershift-standin')} MB")
 
 
 def many_status_only(sandbox: Sandbox) -> Iterator[Row]:
@@ -71,7 +71,7 @@ def many_status_only(sandbox: Sandbox) -> Iterator[Row]:
         for number in range(writes):
             client.send("PATCH", "/api/v1/namespaces/load/configmaps/floor", {"data": {"n": f"{number}"}}, "application/merge-patch+json")
     floor = f"{writes} bare writes: {seconds(floor_time)}"
-    yield f"{MANY} status-only HostedClusters from first apply to all settled", seconds(load_time), floor, ratio(load_time, floor_time)
+    yield Row(f"{MANY} status-only HostedClusters from first apply to all settled", seconds(load_time), floor, ratio(load_time, floor_time))
 
 
 def create(client: BareClient, plural: str, item: Object, name: str, spec: Object, annotations: dict[str, str] | None = None) -> None:

@@ -9,11 +9,38 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from ...sandbox.sandbox import Sandbox
 from ...sandbox.screen import heading, stage
 
-Row = tuple[str, str, str, str]
+
+class Goal(NamedTuple):
+    """What is to be reached, and whether it is."""
+
+    text: str
+    reached: bool
+
+
+class Row(NamedTuple):
+    """A line of the table. What has no goal is there to be compared."""
+
+    what: str
+    measured: str
+    beside: str = ""
+    ratio: str = ""
+    goal: Goal | None = None
+
+    def cells(self) -> tuple[str, ...]:
+        return *self[:4], f"{self.goal.text}: {'reached' if self.goal.reached else 'MISSED'}" if self.goal else ""
+
+
+def at_most(value: float, limit: float, unit: str) -> Goal:
+    return Goal(f"at most {limit:g} {unit}", value <= limit)
+
+
+def at_least(value: float, limit: float, unit: str) -> Goal:
+    return Goal(f"at least {limit:g} {unit}", value >= limit)
 
 
 @contextlib.contextmanager
@@ -55,7 +82,15 @@ def megabytes(sandbox: Sandbox, owner: str) -> int:
 
 
 def table(rows: list[Row]) -> None:
-    titles = ("what", "measured", "beside it", "ratio")
-    widths = [max(len(row[column]) for row in (titles, *rows)) for column in range(len(titles))]
-    lines = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (titles, *rows)]
-    heading("\n".join([lines[0], "-+-".join("-" * width for width in widths), *lines[1:]]))
+    lines = [("what", "measured", "beside it", "ratio", "to reach"), *(row.cells() for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    texts = [" | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    heading("\n".join([texts[0], "-+-".join("-" * width for width in widths), *texts[1:]]))
+
+
+def verdict(rows: list[Row]) -> int:
+    """Say what was missed, if anything was; the exit code."""
+    goals = [row for row in rows if row.goal]
+    missed = [row for row in goals if row.goal and not row.goal.reached]
+    heading("\n".join([f"{len(goals) - len(missed)} of {len(goals)} goals are reached.", *(f"Missed: {row.what}" for row in missed)]))
+    return 1 if missed else 0
