@@ -81,7 +81,10 @@ class Contender:
                 except S3Error:
                     continue
         finally:
-            print(json.dumps([start, end if lease.acting() else min(end, awake()), epoch]), flush=True)
+            end = end if lease.acting() else min(end, awake())
+            # One that was stopped between its seal and its start may have no time left, and has never acted.
+            if start < end:
+                print(json.dumps([start, end, epoch]), flush=True)
 
     def _may_act_until(self) -> float:
         return awake() + self._lease.acting_seconds() / self._settings.speed

@@ -97,13 +97,17 @@ class Rules:
 
 @dataclass(frozen=True)
 class Story:
-    """One run: what happens to the requests, how fast the clocks go, how long the leases last, whether somebody deletes the lock."""
+    """One run: what happens to the requests, how fast the clocks go, how long the leases last, whether somebody deletes the lock.
+
+    `mortal` are leaders that are killed in every other step.
+    """
 
     script: bytes
     calm: int
     speeds: tuple[float, ...]
     ttls: tuple[float, ...]
     deleted_at: float | None = None
+    mortal: bool = False
 
 
 class Watched(MemoryBucket):
@@ -458,21 +462,29 @@ class Contender:
         choice = simulation.choose(16)
         if choice >= 11:
             return self._stop()
-        if choice >= 9:
+        if choice >= (3 if simulation.story.mortal else 9):
             return self._die()
         lease.renew()
         return lease.renew_every * (0.5 if choice < 7 else 1.0)
 
     def _die(self) -> float:
         """Killed, and started again without any memory: under another name, or under the same, as the tasks of one playbook are."""
-        choice = self.simulation.choose(16)
+        choice = self.simulation.choose(32)
+        if choice >= 16:
+            self._renew_unheard()
         self.leading, self.killed = 0, self.lease if choice % 4 else None
         if not self.killed:
             self._name = next(self._names)
         elif choice % 4 == 3:
             self._machine = next(self._machines)
         self._begin()
-        return 2.0 + 8.0 * (choice // 4)
+        return 2.0 + 8.0 * (choice // 4 % 4)
+
+    def _renew_unheard(self) -> None:
+        """What was killed has sent a renewal, and the store may have it: but nobody has heard of that, and acts by it."""
+        known = self.lease._term  # noqa: SLF001
+        quietly(self.lease.renew)
+        self.lease._term = known  # noqa: SLF001
 
     def _go_on(self) -> float:
         """What is started under the name of one that was killed goes on with its term if that lasts, and renews it as s3_lock does."""
