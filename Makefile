@@ -30,7 +30,7 @@ test: setup ## Run every test
 lint: setup ## Run every gate: Ansible, Python, YAML, rulebooks, documentation, Go
 	@python -m $(DEV).lint
 
-bench: setup ## Measure, side by side in one run, and print a table
+bench: setup ## Measure, side by side in one run, print a table, and fail where a goal is missed
 	@python -m $(DEV).bench
 
 sandbox-up: setup ## Start the sandbox hub and leave it running

@@ -7,7 +7,7 @@ import base64
 import contextlib
 import ssl
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -67,7 +67,11 @@ def rights_used(method: str, path: str, query: Mapping[str, str], status: int) -
 
 
 class Recorder:
-    """The proxy. Credentials of those who ask are passed on, and it has none itself."""
+    """The proxy. Credentials of those who ask are passed on.
+
+    `act_as` may name somebody else for a request, of whom it is told the method, the path with the query, and the body. That needs
+    `credential`, the token of an account that may impersonate.
+    """
 
     def __init__(self, hub: Access) -> None:
         cluster = yaml.safe_load(hub.kubeconfig.read_text(encoding="utf-8"))["clusters"][0]["cluster"]
@@ -75,12 +79,17 @@ class Recorder:
         self._trust = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
         self.used: set[Right] = set()
         self.refused: set[Right] = set()
+        self.act_as: Callable[[str, str, bytes], str] = lambda _method, _path, _body: ""
+        self.credential = ""
         self.port = 0
 
     async def _pass_on(self, request: web.Request) -> web.StreamResponse:
         headers = {key: value for key, value in request.headers.items() if key.lower() not in HOP_BY_HOP} | {"Accept-Encoding": "identity"}
+        body = await request.read()
+        if user := self.act_as(request.method, request.raw_path, body):
+            headers |= {"Authorization": f"Bearer {self.credential}", "Impersonate-User": user}
         async with self._session.request(
-            request.method, f"{self._server}{request.raw_path}", headers=headers, data=await request.read() or None, allow_redirects=False
+            request.method, f"{self._server}{request.raw_path}", headers=headers, data=body or None, allow_redirects=False
         ) as answer:
             rights = rights_used(request.method, request.path, request.query, answer.status)
             (self.refused if answer.status == 403 else self.used).update(rights)

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 import urllib3
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.lease import acquire, release
 
 from .deployed import Deployed, account_kubeconfig, install, manifest
 from .engines import AtWork, running
-from .orders import GROUP, Orders
-from .rights import Recorder, Right, rights_of, without
+from .orders import Orders
+from .rights import Recorder, Right, rights_of, rights_used, without
 from .samples import FAULT
 
 # What the server looks for on the way to something else, and no request of its own.
 IMPLIED = {Right("rbac.authorization.k8s.io", "clusterroles", "bind")}
 ROLE = manifest("cluster_role")
+RBAC, HYPERSHIFT = "rbac.authorization.k8s.io", "hypershift.openshift.io"
+# What the event source does for all orders at once.
+FOLLOWED = {right for right in rights_of(ROLE) if right.verb in ("list", "watch") and right.resource != "secrets"}
 HOLD = "acme.example/hold"
 
 
@@ -33,24 +42,31 @@ class Site(AtWork):
     engine: Deployed
     recorder: Recorder
 
-    def delete_slowly(self, name: str) -> None:
-        """Delete an order whose cluster is still there when the first run ends, as it is with HyperShift; a second one does the rest."""
-        cluster = ("hostedcluster", name, "-n", self.orders.working(name))
-        runs = self.orders.lease(name)["leaseTransitions"]
-        self.hub.kubectl(
-            "patch", *cluster, "--type=json", "-p", json.dumps([{"op": "add", "path": "/metadata/finalizers/-", "value": HOLD}])
-        )
-        self.hub.kubectl("delete", self.orders.kind, name, "-n", self.orders.namespace, "--wait=false")
+    def delete_slowly(self, *names: str, until_then: Callable[[str], bool] = lambda _name: False) -> None:
+        """Delete orders whose clusters are still there when their first runs end, as it is with HyperShift; second ones do the rest.
 
-        def one_run_has_ended() -> bool:
+        Of those for which `until_then` holds nothing more is expected.
+        """
+        runs = {name: self.orders.lease(name)["leaseTransitions"] for name in names}
+        for name in names:
+            self._patch_cluster(name, "json", [{"op": "add", "path": "/metadata/finalizers/-", "value": HOLD}])
+        self.hub.kubectl("delete", self.orders.kind, *names, "-n", self.orders.namespace, "--wait=false")
+
+        def one_run_has_ended(name: str) -> bool:
             lock = self.orders.lease(name)
-            return lock["leaseTransitions"] > runs and not lock.get("holderIdentity")
+            return lock["leaseTransitions"] > runs[name] and not lock.get("holderIdentity")
 
-        until(one_run_has_ended, f"a run has deleted what it can; the log is {self.engine.log}")
-        held = self.hub.get(*cluster)["metadata"]["finalizers"]
-        kept = {"metadata": {"finalizers": [entry for entry in held if entry != HOLD]}}
-        self.hub.kubectl("patch", *cluster, "--type=merge", "-p", json.dumps(kept))
-        until(lambda: self.orders.is_gone(name), f"it is gone; the log is {self.engine.log}")
+        for name in names:
+            until(lambda name=name: until_then(name) or one_run_has_ended(name), f"{name} is deleted as far as it goes; {self.engine.log}")
+        for name in names:
+            held = self.hub.get("hostedcluster", name, "-n", self.orders.working(name))["metadata"]["finalizers"]
+            self._patch_cluster(name, "merge", {"metadata": {"finalizers": [entry for entry in held if entry != HOLD]}})
+        for name in names:
+            until(lambda name=name: until_then(name) or self.orders.is_gone(name), f"{name} is gone; the log is {self.engine.log}")
+
+    def _patch_cluster(self, name: str, kind: str, patch: object) -> None:
+        place = ("hostedcluster", name, "-n", self.orders.working(name))
+        self.hub.kubectl("patch", *place, f"--type={kind}", "-p", json.dumps(patch))
 
 
 @pytest.fixture(scope="module")
@@ -96,52 +112,117 @@ def test_with_the_rights_of_the_manifest_and_no_others_an_order_lives_its_whole_
     assert site.recorder.used | IMPLIED == rights_of(ROLE)
 
 
-@pytest.fixture
-def less(site: Site) -> Iterator[Callable[[Right], None]]:
-    """Take one right away from the account, for the length of a test."""
-    yield lambda right: site.hub.apply(without(ROLE, right))
-    site.hub.apply(ROLE)
+class LessBy:
+    """Somebody for each right who has all of them but that one."""
+
+    def __init__(self, site: Site) -> None:
+        self.users = {right: f"without-{number:02}" for number, right in enumerate(sorted(rights_of(ROLE)))}
+        self._site = site
+        roles = [without(ROLE, right) | {"metadata": {"name": user}} for right, user in self.users.items()]
+        bindings = [_binding(user, user, {"kind": "User", "name": user, "apiGroup": RBAC}) for user in self.users.values()]
+        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "actor", "namespace": site.orders.namespace}}
+        actor = _binding("actor", "cluster-admin", {"kind": "ServiceAccount", "name": "actor", "namespace": site.orders.namespace})
+        items = {"apiVersion": "v1", "kind": "List", "items": [account, *roles, *bindings, actor]}
+        site.hub.kubectl("create", "-f", "-", stdin=json.dumps(items))
+        site.recorder.credential = site.hub.kubectl("create", "token", "actor", "-n", site.orders.namespace).stdout.strip()
+        last = ("auth", "can-i", "list", "namespaces", f"--as={bindings[-1]['metadata']['name']}")
+        until(lambda: site.hub.kubectl(*last, check=False).returncode == 0, "the server knows them all")
+
+    def for_orders(self) -> None:
+        """What is asked for about an order is asked by whom the order is named after."""
+        self._site.recorder.act_as = lambda _method, path, body: _found(r"without-\d\d", f"{path} {body.decode()}")
+
+    def for_all(self, missing: set[Right]) -> None:
+        """Whatever needs one of these rights is asked by whoever does not have it."""
+
+        def act_as(method: str, path: str, _body: bytes) -> str:
+            address = urlsplit(path)
+            needed = rights_used(method, address.path, dict(parse_qsl(address.query)), 200) & missing
+            return self.users[needed.pop()] if needed else ""
+
+        self._site.recorder.act_as = act_as
 
 
-@pytest.mark.parametrize(
-    "right",
-    [
-        Right("", "namespaces", "create"),
-        Right("", "secrets", "create"),
-        Right("hypershift.openshift.io", "nodepools", "create"),
-        Right("rbac.authorization.k8s.io", "clusterroles", "bind"),
-        Right(GROUP, "clusterorders", "patch"),
-    ],
-    ids=lambda right: f"{right.resource}-{right.verb}",
-)
-def test_an_order_says_which_right_is_missing(site: Site, less: Callable[[Right], None], right: Right) -> None:
-    name = f"no-{right.resource}-{right.verb}"
-    less(right)
-    site.orders.place(name, nodes={"fc430": 1})
-    site.until_phase("Failed", name)
-    failure = site.orders.status(name)["failure"]
-    assert named(right) in failure["message"]
-    assert "\n" not in failure["message"]
-    assert failure["retryable"], "a right may be granted any time"
+def _binding(name: str, role: str, subject: dict[str, str]) -> dict[str, Any]:
+    reference = {"apiGroup": RBAC, "kind": "ClusterRole", "name": role}
+    about = {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRoleBinding", "metadata": {"name": name}}
+    return about | {"roleRef": reference, "subjects": [subject]}
 
 
-@pytest.mark.parametrize(
-    "right",
-    [Right("coordination.k8s.io", "leases", "create"), Right(GROUP, "clusterorders/status", "update")],
-    ids=lambda right: f"{right.resource}-{right.verb}",
-)
-def test_the_log_says_which_right_is_missing_where_the_order_cannot(site: Site, less: Callable[[Right], None], right: Right) -> None:
-    less(right)
-    site.orders.place(f"no-{right.resource.replace('/', '-')}", nodes={"fc430": 1})
-    until(lambda: named(right) in site.engine.text(), f"{named(right)!r} is in {site.engine.log}")
+def _found(pattern: str, text: str) -> str:
+    found = re.search(pattern, text)
+    return found[0] if found else ""
 
 
-def test_it_ends_in_order_and_a_new_one_is_not_well_and_says_why_where_it_may_not_watch(site: Site, less: Callable[[Right], None]) -> None:
+@pytest.fixture(scope="module")
+def less(site: Site) -> Iterator[LessBy]:
+    yield LessBy(site)
+    site.recorder.act_as = lambda _method, _path, _body: ""
+
+
+def test_whichever_right_is_missing_for_an_order_is_named(site: Site, less: LessBy) -> None:
+    """As many orders as rights, each carried out by somebody who has one right less, many in the same runs."""
+    less.for_orders()
+    kube = Kube.connect({"kubeconfig": str(site.hub.kubeconfig)})
+    rights = {user: right for right, user in less.users.items() if right not in FOLLOWED}
+    # A run that cannot lock its order holds up others for a while: nobody knows whether it has begun.
+    locks = [user for user, right in rights.items() if right.resource == "leases"]
+    others = [user for user in rights if user not in locks]
+    failures: dict[str, dict[str, Any]] = {}
+
+    def unnamed(users: Iterable[str]) -> list[str]:
+        text = site.engine.text()
+        return [user for user in users if named(rights[user]) not in text]
+
+    def are_ready() -> bool:
+        """All whose right was not named."""
+        items = site.hub.get(site.orders.kind, "-n", site.orders.namespace)["items"]
+        statuses = {item["metadata"]["name"]: item.get("status", {}) for item in items}
+        failures.update({name: status["failure"] for name, status in statuses.items() if "failure" in status})
+        return all(statuses[user].get("phase") == "Ready" for user in unnamed(others))
+
+    def place(users: list[str]) -> None:
+        with ThreadPoolExecutor(4) as tenants:
+            list(tenants.map(lambda user: site.orders.place(user, nodes={"fc430": 1}, template="acme.site.finished"), users))
+
+    place(others)
+    until(are_ready, f"all are Ready, or say why not; the log is {site.engine.log}", 300)
+    site.delete_slowly(*unnamed(others), until_then=lambda user: not unnamed([user]))
+    for user in locks:
+        if rights[user].verb == "patch":  # of a lock that was there before
+            release(kube, acquire(kube, site.orders.namespace, user, "somebody"))
+    place(locks)
+    until(lambda: not unnamed(locks), f"{locks} say why not; the log is {site.engine.log}", 300)
+    assert [rights[user] for user in unnamed(rights)] == []
+    assert len(failures) > len(rights) / 2, "most are named on the order"
+    for user, failure in failures.items():
+        assert named(rights[user]) in failure["message"] and "\n" not in failure["message"]
+        assert failure["retryable"], "a right may be granted any time"
+
+
+def test_it_ends_in_order_and_a_new_one_is_not_well_and_says_why_where_it_may_not_follow(site: Site, less: LessBy) -> None:
     assert site.engine.end(signal.SIGTERM) == 0
     assert site.engine.said("has given back the lead")  # so it was not ended on the spot
     assert site.engine.processes() == []
-    less(Right(GROUP, "clusterorders", "list"))
+    lists, watches = ({right for right in FOLLOWED if right.verb == verb} for verb in ("list", "watch"))
+    of_clusters = {right for right in FOLLOWED if right.group == HYPERSHIFT}
+    less.for_all(lists - of_clusters)
     site.engine.start(wait=False)
-    until(lambda: site.engine.said('watch of ClusterOrder: .* cannot list resource "clusterorders"'), f"it is in {site.engine.log}")
+    said_of(site, lists - of_clusters)
     answer = urllib3.request("GET", f"http://127.0.0.1:{site.engine.port}/healthz", timeout=10)
     assert (answer.status, "ClusterOrder is not listed yet" in answer.data.decode()) == (503, True)
+    pools = {right for right in of_clusters if right.resource == "nodepools"}  # which are followed when clusters are
+    for missing in (
+        (watches - of_clusters) | (lists & of_clusters - pools),
+        (watches & of_clusters - pools) | (lists & pools),
+        watches & pools,
+    ):
+        less.for_all(missing)
+        said_of(site, missing)
+    less.for_all(set())
+    until(site.engine.is_well, f"with all rights it is well; the log is {site.engine.log}")
+
+
+def said_of(site: Site, rights: set[Right]) -> None:
+    for right in rights:
+        until(lambda right=right: site.engine.said(f"watch of .*{re.escape(named(right))}"), f"{named(right)!r} is in {site.engine.log}")

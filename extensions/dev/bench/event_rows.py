@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import urllib3
+from ansible_collections.openfleet.clusters.plugins.module_utils.events.controller import LONGEST_BURST_SECONDS
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
 
@@ -181,6 +182,8 @@ def status_lag(load: Sandbox) -> Iterator[Row]:
         for event in kube.watch(API, "ClusterOrder", since=since):
             if reason in json.dumps(event.object.get("status", {})):
                 shown.setdefault(event.object["metadata"]["name"], time.monotonic())
+            if len(shown) == CHANGING:
+                return
 
     with paused(load, "hypershift-standin"), source(load) as served:
         _settled(served)
@@ -199,16 +202,18 @@ def status_lag(load: Sandbox) -> Iterator[Row]:
 
 
 def coalesced(load: Sandbox) -> Iterator[Row]:
-    """A burst of changes of one HostedCluster."""
+    """A burst of changes of one HostedCluster: one write, and one more for each time that the source does not let it go on unseen."""
     kube = Kube.connect({"kubeconfig": str(load.kubeconfig())})
     with paused(load, "hypershift-standin"), source(load) as served:
         _settled(served)
-        before = served.metric("status_writes_total")
+        before, started = served.metric("status_writes_total"), time.monotonic()
         for number in range(BURST):
             _change(kube, "kept-0", f"Burst{number}")
+        lasted = time.monotonic() - started
         until(lambda: f"Burst{BURST - 1}" in json.dumps(kube.get(API, "ClusterOrder", "kept-0", "orders")), "the last shows")
         writes = int(served.metric("status_writes_total") - before)
-    yield Row(f"a burst of {BURST} changes of one HostedCluster", f"{writes} writes", f"{BURST} changes", goal=at_most(writes, 1, "write"))
+    goal = at_most(writes, 1 + int(lasted / LONGEST_BURST_SECONDS), f"for a burst of {lasted * 1000:.0f} ms")
+    yield Row(f"a burst of {BURST} changes of one HostedCluster", f"{writes} writes", f"{BURST} changes", goal=goal)
 
 
 def _settled(served: Served) -> None:
