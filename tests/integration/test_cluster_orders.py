@@ -157,7 +157,7 @@ def test_an_order_is_not_ready_before_its_nodes_are(orders: Orders) -> None:
 
 
 def test_a_second_run_changes_nothing_and_writes_only_its_lock(orders: Orders) -> None:
-    orders.place(nodes={"fc430": 2, "fc640": 1})
+    orders.place(nodes={"fc430": 2, "fc640": 1}, ssh_public_key="ssh-ed25519 AAAA")
     orders.create()
     before = orders.versions()
     with Doorman(orders.hub.kubeconfig, orders.folder).open() as door:

@@ -90,7 +90,7 @@ class ClusterProvider(Provider):
         wanted = Manifests(self.place, request)
         items = wanted.objects()
         kept = {item["metadata"]["name"] for item in items if item["kind"] == "NodePool"}
-        known = [*([self._without_the_last(cluster, wanted.hosted_cluster())] if cluster else []), *pools]
+        known = [self._without_the_last(cluster, wanted.hosted_cluster()), *pools, *self._secrets()] if cluster else pools
         changes = self.writer.apply(items, _beside_others, known)
         changes += self.writer.delete(pool for pool in pools if pool["metadata"]["name"] not in kept)
         self.changes += changes
@@ -107,9 +107,13 @@ class ClusterProvider(Provider):
     def delete(self, spec: ClusterSpec) -> bool:
         """The secrets go when the HostedCluster is gone: until then HyperShift may need them."""
         cluster, pools = self._look()
-        remains = [cluster] if cluster else self.place.kube.list_all("v1", "Secret", self.place.namespace, selector(self.place))
+        remains = [cluster] if cluster else self._secrets()
         self.changes += self.writer.delete([*remains, *pools])
         return not remains and not pools
+
+    def _secrets(self) -> list[Object]:
+        """Those that belong to the cluster, in one request."""
+        return list(self.place.kube.list_all("v1", "Secret", self.place.namespace, selector(self.place)))
 
     def status(self, spec: ClusterSpec) -> ClusterSpec:
         self._looked = self._read()
