@@ -149,7 +149,9 @@ class Lease:
             return self._restore(last) if last else self._take(1)
         # One's own is what an earlier write left that was thought to be lost, or an earlier process; nobody acts under it.
         free = not lock.held or lock.instance == self.instance or self.expires_in() <= 0
-        return free and self._take(lock.epoch + 1)
+        # What was put back has the epoch of the state at that time; whoever led then may have sealed a later one since.
+        last = max(lock.epoch, self._epoch_of_state()) if free and lock.holder == RESTORED else lock.epoch
+        return free and self._take(last + 1)
 
     @_alone
     def renew(self) -> bool:

@@ -168,6 +168,27 @@ def test_a_deleted_lock_is_put_back_and_must_expire(bucket: MemoryBucket, docume
     assert west.epoch == 2
 
 
+def test_a_lock_that_was_put_back_is_behind_a_state_that_was_sealed_since(
+    bucket: MemoryBucket, documents: Documents, states: StateStore, clock: Clock
+) -> None:
+    east, west = contender(documents, clock, "east"), contender(documents, clock, "west")
+    east.attempt()
+    states.seal(1)
+    clock.now += 20
+    assert east.attempt()
+    # Deleted just before the new leader seals, so it is put back with the epoch before.
+    bucket.remove(LOCK)
+    west.attempt()
+    assert read_lock(documents, PLACE).epoch == 1
+    assert states.seal(east.epoch).epoch == 2
+    # Started again under the same name, it must not take its own seal of that epoch for one of the new term.
+    restarted = contender(documents, clock, "east")
+    restarted.attempt()
+    clock.now += 30
+    assert restarted.attempt()
+    assert restarted.epoch == 3
+
+
 def test_an_epoch_is_current_only_while_its_leader_holds_the_lock(documents: Documents, clock: Clock) -> None:
     with pytest.raises(s3_errors.Fenced, match="nobody leads"):
         verify(documents, PLACE, 0)
