@@ -127,7 +127,8 @@ class Backend(ABC):
 
     def parts_of(self, identity_provider: str, name: str) -> list[str]:
         """All that there is of an identity provider of that cluster behind the provider; its name among them."""
-        raise NotImplementedError
+        backend = type(self).__name__
+        raise TypeError(f"{backend} has no parts_of to ask for {identity_provider} of {name}: write one, its provider has such things.")
 
     # What is the same for all
 
