@@ -12,20 +12,21 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from ...plugins.module_utils import lease
-from ...plugins.module_utils.fenced import FencedWriter
-from ...plugins.module_utils.kube import Kube, Object
-from ...plugins.module_utils.kube_config import Target
-from ...plugins.module_utils.providers.base import Place, Provider
+from ...plugins.module_utils.common.types import Object
+from ...plugins.module_utils.kube.client import Kube
+from ...plugins.module_utils.kube.config import Target
+from ...plugins.module_utils.lock import lease
+from ...plugins.module_utils.lock.fenced_writer import FencedWriter
+from ...plugins.module_utils.providers.base import ClusterRef, Provider
 from ...plugins.module_utils.providers.factory import ProviderFactory, checked
-from ...plugins.module_utils.providers.model import ClusterRequest, ClusterSpec
+from ...plugins.module_utils.providers.model import ClusterRequest, ObservedCluster
 from .access import Access, until
 from .door import Doorman, Request
 from .processes import free_port
 
 TOKEN_ANNOTATION = "cloudkit.openshift.io/lock-token"  # noqa: S105 - the name of an annotation
 ORDER_LABEL = "cloudkit.openshift.io/clusterorder"
-NONE = ClusterSpec()
+NONE = ObservedCluster()
 
 
 class Backend(ABC):
@@ -138,17 +139,17 @@ class Backend(ABC):
             self._locks[name] = lease.acquire(self.kube, self.namespace, name, "conformance")
         used = kube or Kube.connect({"kubeconfig": str(self.door.kubeconfig)})
         writer = FencedWriter(used, self._locks[name], TOKEN_ANNOTATION, check_mode)
-        place = Place(used, name, self.namespace, labels={ORDER_LABEL: name}, writer=writer, check_mode=check_mode)
-        return ProviderFactory.at(self.TYPE, place)
+        ref = ClusterRef(used, name, self.namespace, labels={ORDER_LABEL: name}, writer=writer, check_mode=check_mode)
+        return ProviderFactory.at(self.TYPE, ref)
 
     def asked(self, request: ClusterRequest) -> ClusterRequest:
         """The request as a provider gets it: checked, with the defaults in it."""
         return checked(ProviderFactory.get(self.TYPE), request)
 
-    def create(self, name: str = "demo") -> ClusterSpec:
+    def create(self, name: str = "demo") -> ObservedCluster:
         return self.provider(name).create(self.asked(self.request()))
 
-    def ready(self, name: str = "demo") -> ClusterSpec:
+    def ready(self, name: str = "demo") -> ObservedCluster:
         """The cluster once it is ready."""
         spec = self.create(name)
 

@@ -15,12 +15,12 @@ from typing import Any, ClassVar
 
 import pytest
 
-from ...plugins.module_utils import kube as kube_module
-from ...plugins.module_utils.fenced import diff
-from ...plugins.module_utils.kube import Object
-from ...plugins.module_utils.kube_errors import Invalid, KubeError
+from ...plugins.module_utils.common.types import Object
+from ...plugins.module_utils.kube import client as kube_module
+from ...plugins.module_utils.kube.errors import Invalid, KubeError
+from ...plugins.module_utils.lock.fenced_writer import diff
 from ...plugins.module_utils.providers.base import NotSupported, Provider
-from ...plugins.module_utils.providers.model import Addon, ClusterSpec, IdentityProvider, ResourceSet
+from ...plugins.module_utils.providers.model import Addon, IdentityProvider, ObservedCluster, ResourceSet
 from .access import Access, until
 from .door import Doorman
 from .provider_backend import NONE, Backend
@@ -43,7 +43,7 @@ OPTIONAL: dict[str, Callable[[Provider], Any]] = {
     "install_addon": lambda provider: provider.install_addon(NONE, Addon("logging")),
 }
 # Those of them that only look: with a cut they answer as ever, or that it can be tried again.
-LOOKS: dict[str, Callable[[ClusterSpec, Provider], Any]] = {
+LOOKS: dict[str, Callable[[ObservedCluster, Provider], Any]] = {
     "kubeconfig": lambda spec, provider: provider.kubeconfig(spec).content,
     "dns": lambda spec, provider: provider.dns(spec),
     "cloud_providers": lambda _spec, provider: provider.cloud_providers(),
@@ -119,7 +119,7 @@ class ProviderConformance:
 
     def test_cluster_is_found_with_what_was_kept_of_it_and_without(self, backend: Backend) -> None:
         made = backend.create()
-        kept = ClusterSpec.from_stored(json.loads(json.dumps(made.to_stored())))
+        kept = ObservedCluster.from_stored(json.loads(json.dumps(made.to_stored())))
         assert backend.provider().status(kept).internal_id == made.internal_id
         assert backend.provider().status(NONE).internal_id == made.internal_id
 
@@ -285,7 +285,7 @@ class ProviderConformance:
         assert [answer for answer in answers if answer != expected] == []
 
     @staticmethod
-    def _cut_identity_provider(backend: Backend, answer_is_lost: bool, spec: ClusterSpec) -> None:
+    def _cut_identity_provider(backend: Backend, answer_is_lost: bool, spec: ObservedCluster) -> None:
         add, remove = methodcaller("add_identity_provider", spec, STAFF), methodcaller("remove_identity_provider", spec, STAFF.name)
         add(backend.provider())
         whole = backend.parts_of(STAFF.name, "demo")
@@ -296,7 +296,7 @@ class ProviderConformance:
             _changes_nothing(backend, call)
 
     @staticmethod
-    def _cut_scale(backend: Backend, answer_is_lost: bool, spec: ClusterSpec) -> None:
+    def _cut_scale(backend: Backend, answer_is_lost: bool, spec: ObservedCluster) -> None:
         first = backend.provider().node_sets(spec)[0]
         nodes = (first.asked or 0) + 1
         scale = methodcaller("scale", spec, first.resource_class, nodes)
@@ -306,7 +306,7 @@ class ProviderConformance:
         assert asked[first.resource_class] == nodes
 
     @staticmethod
-    def _cut_addon(backend: Backend, answer_is_lost: bool, spec: ClusterSpec) -> None:
+    def _cut_addon(backend: Backend, answer_is_lost: bool, spec: ObservedCluster) -> None:
         install = methodcaller("install_addon", spec, Addon(backend.ADDON))
         cut_everywhere(backend, answer_is_lost, install)
         _changes_nothing(backend, install)

@@ -7,8 +7,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, ClassVar
 
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.clusters import Subject
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import Subject
 from ansible_collections.openfleet.clusters.plugins.modules import cloud_provider_info
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.cluster_action import ClusterAction
 

@@ -6,17 +6,16 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.clusters import (
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import (
     Subject,
     bring_about,
     shown,
     wait_until_gone,
     wait_until_ready,
 )
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders import NodeRequest
-from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ClusterRequest
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ClusterRequest, NodeRequest
 from ansible_collections.openfleet.clusters.plugins.modules import cluster
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.cluster_action import ClusterAction
 
@@ -53,7 +52,7 @@ class ActionModule(ClusterAction):
                 return provider.delete(subject.kept)
 
         try:
-            wait_until_gone(again, subject.place.name, timeout)
+            wait_until_gone(again, subject.ref.name, timeout)
         except KubeError as error:
             return answer | {"gone": False} | self.failure(error)
         return answer | {"gone": True}

@@ -9,10 +9,10 @@ import tempfile
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.diagnostics import archive, collect
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders import Names
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.diagnostics import archive, collect
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_diagnostics
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 import os
 from typing import Any, ClassVar
 
-from ansible_collections.openfleet.clusters.plugins.module_utils import lease
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec, connection
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
-from ansible_collections.openfleet.clusters.plugins.module_utils.lease_renewer import run_identity, start
-from ansible_collections.openfleet.clusters.plugins.module_utils.selection import NoSuchSelection, OrderName, named
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec, connection
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.renewer import run_identity, start
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.selection import NoSuchSelection, OrderName, named
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_lock
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
 

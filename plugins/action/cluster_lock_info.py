@@ -7,10 +7,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, ClassVar
 
-from ansible_collections.openfleet.clusters.plugins.module_utils import lease
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
-from ansible_collections.openfleet.clusters.plugins.module_utils.selection import NoSuchSelection, OrderName, named
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.selection import NoSuchSelection, OrderName, named
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_lock_info
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
 
@@ -30,7 +30,7 @@ class ActionModule(ControllerAction):
             return lease.read(kube, *order)
 
         states: list[lease.LockState] = []
-        for result in kube.together(read, chosen) if chosen else lease.read_all(kube, parameters["namespace"]):
+        for result in kube.in_parallel(read, chosen) if chosen else lease.read_all(kube, parameters["namespace"]):
             if isinstance(result, Exception):
                 raise result
             states.append(result)

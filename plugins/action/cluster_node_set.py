@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.clusters import Subject
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import Subject
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_node_set
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.cluster_action import ClusterAction
 

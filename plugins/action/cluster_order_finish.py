@@ -7,15 +7,16 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ansible.utils.collection_loader import AnsibleCollectionConfig
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.fulfillment import Ended, Fulfillment
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import Invalid, KubeError
-from ansible_collections.openfleet.clusters.plugins.module_utils.lease import Lock
-from ansible_collections.openfleet.clusters.plugins.module_utils.order_status import Job, Outcome
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders import ClusterOrder, Failure, Names, NodeRequest, config_version
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Invalid, KubeError
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import Lock
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.fulfillment import Ended, Fulfillment
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Failure, Names, config_version
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status import Job, Outcome
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import NotSupported
-from ansible_collections.openfleet.clusters.plugins.module_utils.templates import find_templates
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import NodeRequest
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import find_templates
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_order_finish
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
 

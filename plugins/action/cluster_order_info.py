@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ansible_collections.openfleet.clusters.plugins.module_utils import order_tenant
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders import Names
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders import tenant as order_tenant
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_order_info
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
 

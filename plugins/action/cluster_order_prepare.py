@@ -9,16 +9,16 @@ import secrets
 from typing import Any, ClassVar
 
 from ansible.utils.collection_loader import AnsibleCollectionConfig
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec, connection
-from ansible_collections.openfleet.clusters.plugins.module_utils.fulfillment import ENTRIES, Fulfillment, LeftAlone, TakenUp
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
-from ansible_collections.openfleet.clusters.plugins.module_utils.lease_renewer import start
-from ansible_collections.openfleet.clusters.plugins.module_utils.order_status import Job
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders import Names, working_namespace
-from ansible_collections.openfleet.clusters.plugins.module_utils.selection import NoSuchSelection, OrderName, event_of, named, uids
-from ansible_collections.openfleet.clusters.plugins.module_utils.snapshot import Snapshot
-from ansible_collections.openfleet.clusters.plugins.module_utils.templates import find_templates
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec, connection
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.renewer import start
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.fulfillment import ENTRIES, Fulfillment, LeftAlone, TakenUp
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names, working_namespace
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.selection import NoSuchSelection, OrderName, event_of, named, uids
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.snapshot import Snapshot
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status import Job
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import find_templates
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_order_prepare
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.role_check import RoleCheck
@@ -63,7 +63,7 @@ class ActionModule(ControllerAction):
 
         taken: list[TakenUp] = []
         left: list[LeftAlone] = []
-        for order, result in zip(chosen, kube.together(take_up, chosen), strict=True):
+        for order, result in zip(chosen, kube.in_parallel(take_up, chosen), strict=True):
             if isinstance(result, TakenUp):
                 taken.append(result)
             elif isinstance(result, KubeError):

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ansible_collections.openfleet.clusters.plugins.module_utils import lease
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.fulfillment import Fulfillment
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError, NotFound
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders import ClusterOrder, Names
-from ansible_collections.openfleet.clusters.plugins.module_utils.selection import NoSuchSelection, event_of, named
-from ansible_collections.openfleet.clusters.plugins.module_utils.snapshot import Snapshot
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError, NotFound
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.fulfillment import Fulfillment
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Names
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.selection import NoSuchSelection, event_of, named
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.snapshot import Snapshot
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_order_status
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
 
@@ -38,7 +38,7 @@ class ActionModule(ControllerAction):
             after = order if order.management_state == "unmanaged" else run.sync(order, hub.world(order), lock)
             return {"namespace": order.namespace, "name": order.name, "phase": after.phase, "changed": after.status != order.status}
 
-        results = kube.together(sync, orders)
+        results = kube.in_parallel(sync, orders)
         problems = [
             f"{order.namespace}/{order.name}: {result}"
             for order, result in zip(orders, results, strict=True)

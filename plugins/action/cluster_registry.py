@@ -7,11 +7,17 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import KUBERNETES, Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
-from ansible_collections.openfleet.clusters.plugins.module_utils.registry import EXPIRING, ClusterRegistry, as_text, shown, without_times
-from ansible_collections.openfleet.clusters.plugins.module_utils.registry_clients import ClusterClients
-from ansible_collections.openfleet.clusters.plugins.module_utils.registry_store import RegistryChange, RegistryStore, clusters_of_policy
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES, Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.registry.clients import ClusterClients
+from ansible_collections.openfleet.clusters.plugins.module_utils.registry.model import (
+    EXPIRING,
+    ClusterRegistry,
+    as_text,
+    shown,
+    without_times,
+)
+from ansible_collections.openfleet.clusters.plugins.module_utils.registry.store import RegistryChange, RegistryStore, clusters_of_policy
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_registry
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import KUBERNETES, Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
-from ansible_collections.openfleet.clusters.plugins.module_utils.registry import shown
-from ansible_collections.openfleet.clusters.plugins.module_utils.registry_store import RegistryStore
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES, Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.registry.model import shown
+from ansible_collections.openfleet.clusters.plugins.module_utils.registry.store import RegistryStore
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_registry_info
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
 

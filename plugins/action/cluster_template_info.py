@@ -8,7 +8,7 @@ from typing import Any
 
 from ansible.plugins.action import ActionBase
 from ansible.utils.collection_loader import AnsibleCollectionConfig
-from ansible_collections.openfleet.clusters.plugins.module_utils.templates import TemplateError, find_templates, resolve, summary
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import TemplateError, find_templates, resolve, summary
 
 
 class ActionModule(ActionBase):

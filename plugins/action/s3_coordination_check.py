@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_proof import prove, table
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import ObjectStore
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3_errors import NoConditions
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.errors import NoConditions
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import ObjectStore
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store_check import prove, table
 from ansible_collections.openfleet.clusters.plugins.modules import s3_coordination_check
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.s3_action import S3Action
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_state import History
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import ObjectStore
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import History
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import ObjectStore
 from ansible_collections.openfleet.clusters.plugins.modules import s3_history_info
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.s3_action import S3Action
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 import time
 from typing import Any, ClassVar
 
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination import Documents, Place, awake
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_lease import Lease, Lock, read_lock
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_proof import prove, prove_way
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_state import Decision, StateStore
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import ObjectStore
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3_errors import Fenced, Held
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import Documents, Place, awake
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import Lease, Lock, read_lock
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import Decision, StateStore
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.errors import Fenced, Held
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import ObjectStore
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store_check import prove, prove_way
 from ansible_collections.openfleet.clusters.plugins.modules import s3_lock
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.s3_action import S3Action
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_lease import verify
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_proof import prove_way
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_state import StateStore, differences, predicted
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import ObjectStore
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import verify
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import StateStore, differences, predicted
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import ObjectStore
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store_check import prove_way
 from ansible_collections.openfleet.clusters.plugins.modules import s3_state
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.s3_action import S3Action
 

@@ -80,13 +80,13 @@ from ansible.errors import AnsibleParserError
 from ansible.inventory.group import to_safe_group_name
 from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
 from ansible.utils.collection_loader import AnsibleCollectionConfig
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import KUBERNETES
-from ansible_collections.openfleet.clusters.plugins.module_utils.fleet import FleetCluster, survey
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders import Names
-from ansible_collections.openfleet.clusters.plugins.module_utils.template_parameters import did_you_mean
-from ansible_collections.openfleet.clusters.plugins.module_utils.templates import find_templates
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_checker import did_you_mean
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.inventory import FleetCluster, survey
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import find_templates
 
 # What a play may know of how the hub is reached. The rest is, or may hold, a secret.
 PUBLIC = ("context", "host", "client_cert", "client_key", "ca_cert", "validate_certs", "no_proxy", "impersonate_user", "impersonate_groups")

@@ -53,10 +53,10 @@ from typing import Any
 
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import KUBERNETES
-from ansible_collections.openfleet.clusters.plugins.module_utils.cluster_access import kubeconfig_from
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kubeconfig import kubeconfig_from
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
 
 
 class LookupModule(LookupBase):

@@ -87,7 +87,7 @@ not_read:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import KUBERNETES, ORDERS, Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES, ORDERS, Spec
 
 SPEC: Spec = {
     "name": {"type": "str", "required": True},

@@ -84,7 +84,13 @@ kubeconfig_version:
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import CLUSTER, CLUSTER_RULES, KUBERNETES, ORDERS, Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import (
+    CLUSTER,
+    CLUSTER_RULES,
+    KUBERNETES,
+    ORDERS,
+    Spec,
+)
 
 SPEC: Spec = {
     **CLUSTER,

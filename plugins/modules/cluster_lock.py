@@ -172,7 +172,7 @@ released:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import KUBERNETES, ORDERS, Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES, ORDERS, Spec
 
 SPEC: Spec = {
     "state": {"type": "str", "choices": ["acquired", "released"], "default": "acquired"},

@@ -156,7 +156,7 @@ order:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import KUBERNETES, ORDERS, Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES, ORDERS, Spec
 
 SPEC: Spec = {
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},

@@ -140,7 +140,7 @@ orders:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import KUBERNETES, ORDERS, Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES, ORDERS, Spec
 
 SPEC: Spec = {
     "step": {"type": "str", "choices": ["provision", "post_install", "delete"], "required": True},

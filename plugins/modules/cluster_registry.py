@@ -230,7 +230,7 @@ unhealthy:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import KUBERNETES, Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES, Spec
 
 SPEC: Spec = {
     "name": {"type": "str", "required": True},

@@ -80,7 +80,7 @@ table:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import S3, Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import S3, Spec
 
 SPEC: Spec = {}
 

@@ -110,7 +110,7 @@ kept:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import PLACE, S3, Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import PLACE, S3, Spec
 
 SPEC: Spec = PLACE | {
     "newest": {"type": "int", "default": 100},

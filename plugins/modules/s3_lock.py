@@ -160,7 +160,7 @@ acting_seconds:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import PLACE, S3, Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import PLACE, S3, Spec
 
 SPEC: Spec = PLACE | {
     "state": {"type": "str", "choices": ["acquired", "released", "seen"], "default": "acquired"},

@@ -12,7 +12,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 from ansible.plugins.action import ActionBase
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
 
 
 class BaseAction(ActionBase):

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from ansible_collections.openfleet.clusters.plugins.module_utils.clusters import Subject, objects, shown
-from ansible_collections.openfleet.clusters.plugins.module_utils.fenced import diff
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
-from ansible_collections.openfleet.clusters.plugins.module_utils.lease import Lock
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders import ClusterOrder, Names
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.fenced_writer import diff
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import Lock
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import Subject, objects, shown
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Names
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import Provider
-from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ClusterSpec
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ObservedCluster
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
 
 
@@ -40,9 +40,9 @@ class ClusterAction(ControllerAction):
     def changing(self, subject: Subject, parameters: dict[str, Any]) -> AbstractContextManager[Provider]:
         """The provider under the lock that was given, or else under the cluster's own."""
         lock = Lock(**parameters["lock"]) if parameters["lock"] else None
-        return subject.to_change(lock, f"{subject.place.name}-local-{os.getppid()}-{secrets.token_hex(4)}", self.check_mode)
+        return subject.to_change(lock, f"{subject.ref.name}-local-{os.getppid()}-{secrets.token_hex(4)}", self.check_mode)
 
-    def change(self, subject: Subject, parameters: dict[str, Any], work: Callable[[Provider, ClusterSpec], None]) -> dict[str, Any]:
+    def change(self, subject: Subject, parameters: dict[str, Any], work: Callable[[Provider, ObservedCluster], None]) -> dict[str, Any]:
         """Do one change to a cluster that is there, and tell of it."""
         with self.changing(subject, parameters) as provider:
             work(provider, provider.status(subject.kept))
@@ -52,5 +52,5 @@ class ClusterAction(ControllerAction):
         changes = provider.changes
         return {"changed": any(change.changed for change in changes), "objects": objects(changes), "diff": diff(changes)}
 
-    def told_of(self, subject: Subject, provider: Provider, spec: ClusterSpec) -> dict[str, Any]:
+    def told_of(self, subject: Subject, provider: Provider, spec: ObservedCluster) -> dict[str, Any]:
         return self.told(provider) | {"cluster": shown(subject, spec)}

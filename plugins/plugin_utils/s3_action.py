@@ -8,12 +8,12 @@ import os
 from abc import abstractmethod
 from typing import Any, ClassVar
 
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import S3, Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination import Documents, Place
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_proof import Finding, require
-from ansible_collections.openfleet.clusters.plugins.module_utils.lease_renewer import run_identity
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import ObjectStore, connect
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3_errors import S3Error
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import S3, Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import Documents, Place
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.renewer import run_identity
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.errors import S3Error
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import ObjectStore, connect
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store_check import Finding, require
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.base_action import BaseAction
 
 

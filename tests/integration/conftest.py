@@ -12,8 +12,8 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import Acc
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox, StoreAccess
 
-from .orders import Orders
-from .s3_proxy import Proxy, proxy_to
+from .support.orders import Orders
+from .support.s3_proxy import Proxy, proxy_to
 
 _buckets = itertools.count(1)
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import urllib3
-from ansible_collections.openfleet.clusters.plugins.module_utils.events.controller import LONGEST_BURST_SECONDS
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube_errors import KubeError
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.controller import LONGEST_BURST_SECONDS
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
 
 from ...sandbox.access import until
 from ...sandbox.processes import free_port
@@ -294,7 +294,7 @@ def _change(kube: Kube, name: str, reason: str) -> None:
 
 
 def _all(kube: Kube, work: Callable[[int], None]) -> None:
-    for result in kube.together(work, range(THOUSAND)):
+    for result in kube.in_parallel(work, range(THOUSAND)):
         if isinstance(result, KubeError):
             raise result
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
-from ansible_collections.openfleet.clusters.plugins.module_utils.lease import LockHeld, acquire, release
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import LockHeld, acquire, release
 
 from ...sandbox.access import Access, until
 from ...sandbox.sandbox import Sandbox

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination import Place
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_keeper import Event, Keeper, Settings
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_lease import Lease
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import BotoBucket, ObjectStore, Stored, connect
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import Place
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import Lease
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.manager import Event, LeaseManager, Settings
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import BotoBucket, ObjectStore, Stored, connect
 
 from ...sandbox.sandbox import Sandbox
 from .s3_stores import Options, stores
@@ -142,7 +142,7 @@ async def contend(store: Options, holder: str, place: str) -> None:
     async def tell(event: Event) -> None:
         print(json.dumps(event), flush=True)
 
-    task = asyncio.ensure_future(Keeper(connect(store), Settings([Place("bench", place)], holder)).run(tell))
+    task = asyncio.ensure_future(LeaseManager(connect(store), Settings([Place("bench", place)], holder)).run(tell))
     asyncio.get_running_loop().add_signal_handler(15, task.cancel)
     with contextlib.suppress(asyncio.CancelledError):
         await task
@@ -164,7 +164,7 @@ class Counted(BotoBucket):
 
 async def many(described: Options) -> dict[str, Any]:
     settings = Settings([Place("bench", f"many-{number}") for number in range(MANY)], "bench")
-    keeper = Keeper(ObjectStore(Counted(described, settings.connections)), settings)
+    keeper = LeaseManager(ObjectStore(Counted(described, settings.connections)), settings)
     empty, started, told = memory(), time.monotonic(), Counter[str]()
 
     async def count(event: Event) -> None:

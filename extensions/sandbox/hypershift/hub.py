@@ -11,7 +11,7 @@ from typing import Any
 
 from kubernetes.aio import client, watch
 
-from ....plugins.module_utils.events.workqueue import Key, sentence
+from ....plugins.module_utils.controller.work_queue import Key, sentence
 
 log = logging.getLogger("hypershift-standin")
 

@@ -11,7 +11,7 @@ import logging
 import secrets
 from pathlib import Path
 
-from ....plugins.module_utils.events.workqueue import Key, WorkQueue
+from ....plugins.module_utils.controller.work_queue import Key, WorkQueue
 from .. import gobuild
 from ..cluster import Cluster
 from ..processes import ProcessDied

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Object = dict[str, Any]
-Verdict = tuple[str, bool, str, str]
+ConditionState = tuple[str, bool, str, str]
 
 FAULT = "standin.openfleet.clusters/fault"
 MODE = "standin.openfleet.clusters/mode"
@@ -82,7 +82,7 @@ def hosted_cluster_status(cluster: Object, seen: ControlPlane, ready_nodes: int,
     valid = seen.problem or ("AsExpected", WELL)
     healthy = ("AsExpected", WELL) if seen.available else waiting
     degraded = seen.available and faults.degraded
-    verdicts: list[Verdict] = [
+    verdicts: list[ConditionState] = [
         ("ValidConfiguration", not seen.problem, *valid),
         ("SupportedHostedCluster", True, "AsExpected", "HostedCluster is supported by operator configuration"),
         ("ValidReleaseImage", not seen.problem, *valid),
@@ -140,7 +140,7 @@ def node_pool_status(pool: Object, ready: int, seen: ControlPlane, now: str) -> 
     enough = ready >= wanted
     nodes = f"{ready} of {wanted} nodes are ready"
     reached = ("AsExpected", WELL) if ready else ("ignitionNotReached", "No node has reached the ignition endpoint")
-    verdicts: list[Verdict] = [
+    verdicts: list[ConditionState] = [
         ("ReconciliationActive", True, "AsExpected", "Reconciliation active on resource"),
         ("ValidReleaseImage", True, "AsExpected", f"Using release image: {pool['spec']['release']['image']}"),
         ("ValidMachineConfig", not unknown, *valid),
@@ -156,7 +156,7 @@ def node_pool_status(pool: Object, ready: int, seen: ControlPlane, now: str) -> 
     return status
 
 
-def conditions(known: Sequence[Object], verdicts: Sequence[Verdict], generation: int, now: str) -> list[Object]:
+def conditions(known: Sequence[Object], verdicts: Sequence[ConditionState], generation: int, now: str) -> list[Object]:
     """Conditions for the verdicts; the time of a transition moves only when the status does."""
     before = {item["type"]: item for item in known}
     made = []

@@ -19,11 +19,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
-from ..fenced import Change, FencedWriter
-from ..foreign_kubeconfig import target_of
-from ..kube import Kube, Object
-from ..kube_errors import KubeError
-from .model import Addon, ClusterRequest, ClusterSpec, IdentityProvider, Kubeconfig, NodeSet, Region, ResourceSet
+from ..common.types import Object
+from ..kube.client import Kube
+from ..kube.errors import KubeError
+from ..kube.untrusted import target_of
+from ..lock.fenced_writer import Change, FencedWriter
+from .model import Addon, ClusterRequest, IdentityProvider, Kubeconfig, NodeSet, ObservedCluster, Region, ResourceSet
 
 
 class ProviderError(KubeError):
@@ -62,7 +63,7 @@ class NotReadyYet(ProviderError):
 
 
 @dataclass(frozen=True)
-class Place:
+class ClusterRef:
     """Where on the hub a cluster lives: its name, the namespace of its objects and secrets, and the labels that these carry.
 
     Without a `writer` a provider can only look. `class_label` is the label that tells a node set's resource class.
@@ -93,8 +94,8 @@ class Provider(ABC):
         for name in calls.intersection(vars(cls)):
             setattr(cls, name, _contained(name, getattr(cls, name)))
 
-    def __init__(self, place: Place) -> None:
-        self.place = place
+    def __init__(self, ref: ClusterRef) -> None:
+        self.ref = ref
         self.changes: list[Change] = []
 
     def rely_on(self, request: ClusterRequest) -> None:  # noqa: B027 - most have nothing to do here
@@ -103,31 +104,31 @@ class Provider(ABC):
     # Every provider can do these
 
     @abstractmethod
-    def create(self, request: ClusterRequest) -> ClusterSpec:
+    def create(self, request: ClusterRequest) -> ObservedCluster:
         """Ask for the cluster. Where it is there already it is found, and left as it is."""
 
     @abstractmethod
-    def update(self, spec: ClusterSpec, request: ClusterRequest) -> ClusterSpec:
+    def update(self, spec: ObservedCluster, request: ClusterRequest) -> ObservedCluster:
         """Bring a cluster that is there to what is asked for now."""
 
     @abstractmethod
-    def delete(self, spec: ClusterSpec) -> bool:
+    def delete(self, spec: ObservedCluster) -> bool:
         """Take the cluster away; False while something of it is left, True once nothing is, also if there never was anything."""
 
     @abstractmethod
-    def status(self, spec: ClusterSpec) -> ClusterSpec:
+    def status(self, spec: ObservedCluster) -> ObservedCluster:
         """The cluster as it is now; absent where there is none."""
 
     # What follows not every provider can
 
-    def seen(self, spec: ClusterSpec, items: Sequence[Object]) -> ClusterSpec:
+    def observe_objects(self, spec: ObservedCluster, items: Sequence[Object]) -> ObservedCluster:
         """The cluster as objects of the kinds in `WATCHES` show it, all those of the place's namespace; nothing is asked for."""
         self._cannot("to be watched on the hub")
 
-    def kubeconfig(self, spec: ClusterSpec) -> Kubeconfig:
+    def kubeconfig(self, spec: ObservedCluster) -> Kubeconfig:
         self._cannot("kubeconfigs")
 
-    def dns(self, spec: ClusterSpec) -> str:
+    def dns(self, spec: ObservedCluster) -> str:
         """The domain that the cluster's applications are below."""
         self._cannot("DNS names of clusters")
 
@@ -137,43 +138,43 @@ class Provider(ABC):
     def regions(self, cloud_provider: str) -> list[Region]:
         self._cannot("regions")
 
-    def add_identity_provider(self, spec: ClusterSpec, identity_provider: IdentityProvider) -> None:
+    def add_identity_provider(self, spec: ObservedCluster, identity_provider: IdentityProvider) -> None:
         """Let people log in with it, beside those that are there. One of the same name is brought to what is given."""
         self._cannot("identity providers")
 
-    def remove_identity_provider(self, spec: ClusterSpec, name: str) -> None:
+    def remove_identity_provider(self, spec: ObservedCluster, name: str) -> None:
         self._cannot("identity providers")
 
-    def apply_resources(self, spec: ClusterSpec, resource_set: ResourceSet) -> None:
+    def apply_resources(self, spec: ObservedCluster, resource_set: ResourceSet) -> None:
         """Bring the objects of the set into the cluster, and take away what the set had before and has no longer."""
         self._cannot("resources in a cluster")
 
-    def remove_resources(self, spec: ClusterSpec, name: str) -> bool:
+    def remove_resources(self, spec: ObservedCluster, name: str) -> bool:
         """Take the whole set away; True once nothing of it is left."""
         self._cannot("resources in a cluster")
 
-    def node_sets(self, spec: ClusterSpec) -> tuple[NodeSet, ...]:
+    def node_sets(self, spec: ObservedCluster) -> tuple[NodeSet, ...]:
         return self.status(spec).node_sets
 
-    def scale(self, spec: ClusterSpec, resource_class: str, nodes: int) -> ClusterSpec:
+    def scale(self, spec: ObservedCluster, resource_class: str, nodes: int) -> ObservedCluster:
         """Have so many nodes of that class: a new class is added, and with no nodes it is taken away."""
         self._cannot("a change of the number of nodes")
 
-    def install_addon(self, spec: ClusterSpec, addon: Addon) -> bool:
+    def install_addon(self, spec: ObservedCluster, addon: Addon) -> bool:
         """Have the add-on installed; True once it is ready."""
         self._cannot("add-ons")
 
     # For those who write one
 
-    def connect(self, spec: ClusterSpec) -> Kube:
+    def connect(self, spec: ObservedCluster) -> Kube:
         """A connection to the cluster itself."""
         return Kube(target_of(self.kubeconfig(spec).content))
 
     @property
     def writer(self) -> FencedWriter:
-        if self.place.writer is None:
-            raise ProviderError(f"{self.TYPE} was only asked to look at {self.place.name}, and cannot change it.")
-        return self.place.writer
+        if self.ref.writer is None:
+            raise ProviderError(f"{self.TYPE} was only asked to look at {self.ref.name}, and cannot change it.")
+        return self.ref.writer
 
     def _cannot(self, what: str) -> NoReturn:
         raise NotSupported(self.TYPE, what)

@@ -13,13 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from ..fenced import Change, differs
-from ..foreign_kubeconfig import kubeconfig_of
-from ..kube import FIELD_MANAGER, Object
-from ..kube_errors import Invalid
-from ..orders import NodeRequest, parse_time
+from ..common.timestamps import parse_time
+from ..common.types import Object
+from ..kube.client import FIELD_MANAGER
+from ..kube.errors import Invalid
+from ..kube.untrusted import kubeconfig_of
+from ..lock.fenced_writer import Change, differs
 from . import resources
-from .base import NoSuchCluster, NotReadyYet, Place, Provider
+from .base import ClusterRef, NoSuchCluster, NotReadyYet, Provider
 from .model import (
     AVAILABLE,
     DEGRADED,
@@ -27,14 +28,15 @@ from .model import (
     INFRASTRUCTURE_READY,
     TRUE,
     ClusterRequest,
-    ClusterSpec,
+    ConditionState,
     Kubeconfig,
+    NodeRequest,
     NodeSet,
+    ObservedCluster,
     ResourceSet,
     State,
-    Verdict,
 )
-from .objects import api_url, is_going, is_outdated, is_true, metadata, node_set_name, resource_class_of, verdict_of
+from .objects import api_url, condition_state_of, is_going, is_outdated, is_true, metadata, node_set_name, resource_class_of
 
 API_VERSION = "cluster.x-k8s.io/v1beta2"
 CLUSTER_LABEL = "cluster.x-k8s.io/cluster-name"
@@ -69,16 +71,16 @@ class ClusterProvider(Provider):
         "worker_templates": {"type": "dict", "default": {}},
     }
 
-    def create(self, request: ClusterRequest) -> ClusterSpec:
+    def create(self, request: ClusterRequest) -> ObservedCluster:
         cluster, deployments = self._look()
         return self._seen(cluster, deployments) if cluster else self._apply(request, None, deployments)
 
-    def update(self, spec: ClusterSpec, request: ClusterRequest) -> ClusterSpec:
+    def update(self, spec: ObservedCluster, request: ClusterRequest) -> ObservedCluster:
         return self._apply(request, *self._look())
 
-    def _apply(self, request: ClusterRequest, cluster: Object | None, deployments: list[Object]) -> ClusterSpec:
+    def _apply(self, request: ClusterRequest, cluster: Object | None, deployments: list[Object]) -> ObservedCluster:
         """Make the cluster what is asked for; machine deployments of classes that are no longer asked for go."""
-        manifests = Manifests(self.place, request)
+        manifests = Manifests(self.ref, request)
         control_plane = self._needed(*manifests.needs)
         wanted = manifests.cluster()
         if cluster and not differs(cluster, beside_others(wanted, cluster)):
@@ -97,56 +99,54 @@ class ClusterProvider(Provider):
         self.changes += self.writer.apply(wanted, known=present)
         self.changes += self.writer.delete(item for item in present if item["metadata"]["name"] not in kept)
 
-    def delete(self, spec: ClusterSpec) -> bool:
+    def delete(self, spec: ObservedCluster) -> bool:
         """Cluster API takes away what belongs to a Cluster, machines first, before it lets the Cluster go."""
         cluster, deployments = self._look()
         self.changes += self.writer.delete([cluster] if cluster else deployments)
         return cluster is None and not deployments
 
-    def status(self, spec: ClusterSpec) -> ClusterSpec:
+    def status(self, spec: ObservedCluster) -> ObservedCluster:
         return self._seen(*self._look())
 
-    def seen(self, spec: ClusterSpec, items: Sequence[Object]) -> ClusterSpec:
-        clusters = [item for item in items if item["kind"] == "Cluster" and item["metadata"]["name"] == self.place.name]
+    def observe_objects(self, spec: ObservedCluster, items: Sequence[Object]) -> ObservedCluster:
+        clusters = [item for item in items if item["kind"] == "Cluster" and item["metadata"]["name"] == self.ref.name]
         return self._seen(clusters[0] if clusters else None, [item for item in items if self._is_deployment(item)])
 
-    def kubeconfig(self, spec: ClusterSpec) -> Kubeconfig:
+    def kubeconfig(self, spec: ObservedCluster) -> Kubeconfig:
         self._existing()
-        secret = self.place.kube.find("v1", "Secret", f"{self.place.name}-kubeconfig", self.place.namespace)
+        secret = self.ref.kube.find("v1", "Secret", f"{self.ref.name}-kubeconfig", self.ref.namespace)
         if secret is None:
-            raise NotReadyYet(f"The cluster {self.place.name} has no kubeconfig yet; it gets one when its endpoint is known.")
+            raise NotReadyYet(f"The cluster {self.ref.name} has no kubeconfig yet; it gets one when its endpoint is known.")
         return Kubeconfig(kubeconfig_of(secret, key="value"), secret["metadata"]["resourceVersion"])
 
-    def apply_resources(self, spec: ClusterSpec, resource_set: ResourceSet) -> None:
+    def apply_resources(self, spec: ObservedCluster, resource_set: ResourceSet) -> None:
         resources.apply(self, self.connect(spec), resource_set)
 
-    def remove_resources(self, spec: ClusterSpec, name: str) -> bool:
+    def remove_resources(self, spec: ObservedCluster, name: str) -> bool:
         return resources.remove(self, self.connect(spec), name)
 
-    def scale(self, spec: ClusterSpec, resource_class: str, nodes: int) -> ClusterSpec:
+    def scale(self, spec: ObservedCluster, resource_class: str, nodes: int) -> ObservedCluster:
         cluster = self._existing()
         if _topology(cluster):
             self.changes.append(self.writer.patch(cluster, lambda present: self._scaled(present, resource_class, nodes)))
             return self._seen(self.changes[-1].item, self._deployments())
-        mine = [item for item in self._deployments() if resource_class_of(item, self.place.class_label) == resource_class]
+        mine = [item for item in self._deployments() if resource_class_of(item, self.ref.class_label) == resource_class]
         if nodes == 0:
             self.changes += self.writer.delete(mine)
         elif mine:
             self.changes.append(self.writer.patch(mine[0], lambda _present: {"spec": {"replicas": nodes}}))
         else:
-            raise Invalid(
-                f"{self.place.name} has no nodes of class {resource_class}, and no templates to make them of.", ["resource_class"]
-            )
+            raise Invalid(f"{self.ref.name} has no nodes of class {resource_class}, and no templates to make them of.", ["resource_class"])
         return self._seen(cluster, self._deployments())
 
     def _scaled(self, cluster: Object, resource_class: str, nodes: int) -> Object:
         """The patch of the topology: a list can only be given as a whole. A new class is one that the ClusterClass calls the same."""
         entries = [dict(entry) for entry in _entries(cluster)]
-        mine = [entry for entry in entries if _class_of_entry(entry, self.place.class_label) == resource_class]
+        mine = [entry for entry in entries if _class_of_entry(entry, self.ref.class_label) == resource_class]
         for entry in mine:
             entry["replicas"] = nodes
         if not mine:
-            entries.append(worker_entry(self.place, NodeRequest(resource_class, nodes), resource_class))
+            entries.append(worker_entry(self.ref, NodeRequest(resource_class, nodes), resource_class))
         kept = [entry for entry in entries if entry not in mine] if nodes == 0 else entries
         # Neither the list nor what is around it may be empty.
         others = set(_topology(cluster).get("workers") or {}) - {"machineDeployments"}
@@ -155,38 +155,38 @@ class ClusterProvider(Provider):
     # How it is looked up
 
     def _look(self) -> tuple[Object | None, list[Object]]:
-        return self.place.kube.find(API_VERSION, "Cluster", self.place.name, self.place.namespace), self._deployments()
+        return self.ref.kube.find(API_VERSION, "Cluster", self.ref.name, self.ref.namespace), self._deployments()
 
     def _existing(self) -> Object:
-        cluster = self.place.kube.find(API_VERSION, "Cluster", self.place.name, self.place.namespace)
+        cluster = self.ref.kube.find(API_VERSION, "Cluster", self.ref.name, self.ref.namespace)
         if cluster is None:
-            raise NoSuchCluster(f"There is no Cluster {self.place.namespace}/{self.place.name}.")
+            raise NoSuchCluster(f"There is no Cluster {self.ref.namespace}/{self.ref.name}.")
         return cluster
 
     def _deployments(self) -> list[Object]:
-        by_cluster = f"{CLUSTER_LABEL}={self.place.name}"
-        return self.place.kube.list_all(API_VERSION, "MachineDeployment", self.place.namespace, by_cluster)
+        by_cluster = f"{CLUSTER_LABEL}={self.ref.name}"
+        return self.ref.kube.list_all(API_VERSION, "MachineDeployment", self.ref.namespace, by_cluster)
 
     def _is_deployment(self, item: Object) -> bool:
-        return item["kind"] == "MachineDeployment" and resource_class_of(item, CLUSTER_LABEL) == self.place.name
+        return item["kind"] == "MachineDeployment" and resource_class_of(item, CLUSTER_LABEL) == self.ref.name
 
     def _needed(self, api_version: str, kind: str, name: str, namespace: str) -> Object:
         """What a Cluster is made of must be there: Cluster API takes the Cluster without it, and then waits for ever."""
-        found = self.place.kube.find(api_version, kind, name, namespace)
+        found = self.ref.kube.find(api_version, kind, name, namespace)
         if found is None:
-            there = sorted(item["metadata"]["name"] for item in self.place.kube.list_all(api_version, kind, namespace))
+            there = sorted(item["metadata"]["name"] for item in self.ref.kube.list_all(api_version, kind, namespace))
             known = f"there are {', '.join(there[:10])}" if there else "there is none"
             raise Invalid(f"There is no {kind} {name} in the namespace {namespace}; {known}.", [])
         return found
 
-    def _seen(self, cluster: Object | None, deployments: Sequence[Object]) -> ClusterSpec:
-        node_sets = tuple(_node_sets(cluster, deployments, self.place.class_label))
+    def _seen(self, cluster: Object | None, deployments: Sequence[Object]) -> ObservedCluster:
+        node_sets = tuple(_node_sets(cluster, deployments, self.ref.class_label))
         if cluster is None:
-            return ClusterSpec(status="cleanup" if deployments else "absent", node_sets=node_sets)
+            return ObservedCluster(status="cleanup" if deployments else "absent", node_sets=node_sets)
         conditions = dict(_conditions(cluster))
         state, details = _state(cluster, conditions, node_sets)
-        return ClusterSpec(
-            internal_id=f"{self.place.namespace}/{self.place.name}",
+        return ObservedCluster(
+            internal_id=f"{self.ref.namespace}/{self.ref.name}",
             status=state,
             status_details=details,
             node_sets=node_sets,
@@ -202,8 +202,8 @@ class ClusterProvider(Provider):
 class Manifests:
     """The objects that a request comes to."""
 
-    def __init__(self, place: Place, request: ClusterRequest) -> None:
-        self._place = place
+    def __init__(self, ref: ClusterRef, request: ClusterRequest) -> None:
+        self._ref = ref
         self._request = request
         self._settings = request.settings
         self.has_class = bool(self._settings.get("cluster_class"))
@@ -236,11 +236,11 @@ class Manifests:
         if self.has_class:
             return API_VERSION, "ClusterClass", self._settings["cluster_class"], self._class_namespace
         reference = self._settings["control_plane_ref"]
-        return reference["apiVersion"], reference["kind"], reference["name"], self._place.namespace
+        return reference["apiVersion"], reference["kind"], reference["name"], self._ref.namespace
 
     @property
     def _class_namespace(self) -> str:
-        return self._settings.get("cluster_class_namespace") or self._place.namespace
+        return self._settings.get("cluster_class_namespace") or self._ref.namespace
 
     @property
     def _version(self) -> str:
@@ -264,14 +264,14 @@ class Manifests:
         return {
             "apiVersion": API_VERSION,
             "kind": "Cluster",
-            "metadata": metadata(self._place, self._place.name),
+            "metadata": metadata(self._ref, self._ref.name),
             "spec": {"clusterNetwork": network, **made_of},
         }
 
     def _topology(self) -> Object:
         settings = self._settings
         entries = [
-            worker_entry(self._place, item, settings["worker_classes"].get(item.resource_class, item.resource_class))
+            worker_entry(self._ref, item, settings["worker_classes"].get(item.resource_class, item.resource_class))
             for item in self._request.node_requests
         ]
         topology: Object = {
@@ -293,9 +293,9 @@ class Manifests:
         return [self._deployment(item) for item in self._request.node_requests]
 
     def _deployment(self, item: NodeRequest) -> Object:
-        name = self._place.name
+        name = self._ref.name
         templates = self._settings["worker_templates"][item.resource_class]
-        labels = {self._place.class_label: item.resource_class, CLUSTER_LABEL: name}
+        labels = {self._ref.class_label: item.resource_class, CLUSTER_LABEL: name}
         machine = {
             "clusterName": name,
             "version": self._version,
@@ -305,7 +305,7 @@ class Manifests:
         return {
             "apiVersion": API_VERSION,
             "kind": "MachineDeployment",
-            "metadata": metadata(self._place, f"{name}-{node_set_name(item.resource_class)}", labels),
+            "metadata": metadata(self._ref, f"{name}-{node_set_name(item.resource_class)}", labels),
             "spec": {
                 "clusterName": name,
                 "replicas": item.number_of_nodes,
@@ -315,13 +315,13 @@ class Manifests:
         }
 
 
-def worker_entry(place: Place, item: NodeRequest, worker_class: str) -> Object:
+def worker_entry(ref: ClusterRef, item: NodeRequest, worker_class: str) -> Object:
     """The nodes of one class in a topology; the label tells them from an entry that somebody else has added."""
     return {
         "name": node_set_name(item.resource_class),
         "class": worker_class,
         "replicas": item.number_of_nodes,
-        "metadata": {"labels": {place.class_label: item.resource_class}},
+        "metadata": {"labels": {ref.class_label: item.resource_class}},
     }
 
 
@@ -383,7 +383,7 @@ def _class_of_entry(entry: Object, class_label: str) -> str:
     return resource_class_of({"metadata": entry.get("metadata") or {}}, class_label)
 
 
-def _conditions(cluster: Object) -> Iterator[tuple[str, Verdict]]:
+def _conditions(cluster: Object) -> Iterator[tuple[str, ConditionState]]:
     """What the cluster says of itself in our words: Available is that of its control plane, as the nodes are counted apart."""
     infrastructure = _said(cluster, "InfrastructureReady", "The infrastructure is ready")
     if infrastructure:
@@ -391,29 +391,29 @@ def _conditions(cluster: Object) -> Iterator[tuple[str, Verdict]]:
     available = _said(cluster, "ControlPlaneAvailable", "The control plane is available")
     if not available:
         return
-    answers = verdict_of(cluster, "RemoteConnectionProbe")
+    answers = condition_state_of(cluster, "RemoteConnectionProbe")
     if available.status == TRUE and answers and answers.status != TRUE:
         available = answers
     yield AVAILABLE, available
     if available.status == TRUE:
         lost = infrastructure if infrastructure and infrastructure.status == FALSE else None
-        mended = verdict_of(cluster, "Remediating")
+        mended = condition_state_of(cluster, "Remediating")
         trouble = lost or (mended if mended and mended.status == TRUE else None)
-        yield DEGRADED, Verdict(TRUE, trouble.reason, trouble.message) if trouble else Verdict(FALSE, "AsExpected")
+        yield DEGRADED, ConditionState(TRUE, trouble.reason, trouble.message) if trouble else ConditionState(FALSE, "AsExpected")
 
 
-def _said(cluster: Object, kind: str, if_true: str) -> Verdict | None:
+def _said(cluster: Object, kind: str, if_true: str) -> ConditionState | None:
     """A condition, with words of ours where Cluster API has none because all is well."""
-    verdict = verdict_of(cluster, kind)
+    verdict = condition_state_of(cluster, kind)
     return replace(verdict, message=if_true) if verdict and verdict.status == TRUE and not verdict.message else verdict
 
 
-def _state(cluster: Object, conditions: Mapping[str, Verdict], node_sets: Sequence[NodeSet]) -> tuple[State, str]:
+def _state(cluster: Object, conditions: Mapping[str, ConditionState], node_sets: Sequence[NodeSet]) -> tuple[State, str]:
     """The state, and in words why it is not ready."""
     if is_going(cluster):
-        deleting = verdict_of(cluster, "Deleting")
+        deleting = condition_state_of(cluster, "Deleting")
         return "deprovisioning", f"Deleting is {deleting}" if deleting else "The Cluster is being deleted"
-    reconciled = verdict_of(cluster, "TopologyReconciled")
+    reconciled = condition_state_of(cluster, "TopologyReconciled")
     if reconciled and reconciled.status == FALSE and reconciled.reason == RECONCILE_FAILED:
         return "failed", f"TopologyReconciled is {reconciled}"
     infrastructure, available, degraded = (conditions.get(kind) for kind in (INFRASTRUCTURE_READY, AVAILABLE, DEGRADED))
@@ -427,9 +427,9 @@ def _state(cluster: Object, conditions: Mapping[str, Verdict], node_sets: Sequen
         return "cluster_provisioned", f"Degraded is {degraded}"
     missing = sum(max((item.asked or 0) - item.ready, 0) for item in node_sets)
     if missing:
-        workers = verdict_of(cluster, "WorkersAvailable")
+        workers = condition_state_of(cluster, "WorkersAvailable")
         return "cluster_provisioned", f"{missing} nodes are not ready yet" + (f": WorkersAvailable is {workers}" if workers else "")
-    whole = verdict_of(cluster, "Available")
+    whole = condition_state_of(cluster, "Available")
     if whole is None or whole.status != TRUE:
         return "cluster_provisioned", f"Available is {whole}"
     return "ready", ""
@@ -466,7 +466,7 @@ def _node_set(name: str, resource_class: str, asked: int | None, made: Object | 
 
 def _is_updating(cluster: Object) -> bool:
     """Whether another version or configuration is being rolled out, or waits for its turn."""
-    reconciled = verdict_of(cluster, "TopologyReconciled")
+    reconciled = condition_state_of(cluster, "TopologyReconciled")
     waits = reconciled is not None and reconciled.status == FALSE and "Upgrad" in reconciled.reason
     return waits or is_true(cluster, "RollingOut")
 

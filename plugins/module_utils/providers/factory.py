@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..kube_errors import Invalid
-from ..template_parameters import check_values, did_you_mean, read_options
-from .base import BrokenProvider, Place, Provider, ProviderError
+from ..common.argument_checker import check_values, read_options
+from ..common.text import did_you_mean
+from ..kube.errors import Invalid
+from .base import BrokenProvider, ClusterRef, Provider, ProviderError
 from .model import ClusterRequest
 
 BUILT_IN = ("capi", "hypershift", "ocm", "standalone")
@@ -53,9 +54,9 @@ class ProviderFactory:
         return provider
 
     @classmethod
-    def at(cls, kind: str, place: Place) -> Provider:
+    def at(cls, kind: str, ref: ClusterRef) -> Provider:
         """The provider of that type for the cluster at that place."""
-        return cls.get(kind)(place)
+        return cls.get(kind)(ref)
 
 
 def checked(provider: type[Provider], request: ClusterRequest) -> ClusterRequest:

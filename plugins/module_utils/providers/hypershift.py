@@ -9,12 +9,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from ..foreign_kubeconfig import kubeconfig_of
-from ..kube import Object
-from ..kube_errors import Invalid
-from ..orders import NodeRequest, parse_time
+from ..common.timestamps import parse_time
+from ..common.types import Object
+from ..kube.errors import Invalid
+from ..kube.untrusted import kubeconfig_of
 from . import resources
-from .base import NoSuchCluster, NotReadyYet, Place, Provider
+from .base import ClusterRef, NoSuchCluster, NotReadyYet, Provider
 from .model import (
     AVAILABLE,
     DEGRADED,
@@ -22,15 +22,16 @@ from .model import (
     INFRASTRUCTURE_READY,
     TRUE,
     ClusterRequest,
-    ClusterSpec,
+    ConditionState,
     IdentityProvider,
     Kubeconfig,
+    NodeRequest,
     NodeSet,
+    ObservedCluster,
     ResourceSet,
     State,
-    Verdict,
 )
-from .objects import api_url, is_going, is_outdated, is_true, metadata, node_set_name, resource_class_of, selector, verdict_of
+from .objects import api_url, condition_state_of, is_going, is_outdated, is_true, metadata, node_set_name, resource_class_of, selector
 
 API_VERSION = "hypershift.openshift.io/v1beta1"
 # How each service of a control plane is published where the request says nothing of it.
@@ -74,20 +75,20 @@ class ClusterProvider(Provider):
         "extra": {"type": "dict", "default": {}, "no_log": True},
     }
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
+    def __init__(self, ref: ClusterRef) -> None:
+        super().__init__(ref)
         self._looked: tuple[Object | None, list[Object]] | None = None
 
-    def create(self, request: ClusterRequest) -> ClusterSpec:
+    def create(self, request: ClusterRequest) -> ObservedCluster:
         cluster, pools = self._look()
         return self._seen(cluster, pools) if cluster else self._apply(request, None, pools)
 
-    def update(self, spec: ClusterSpec, request: ClusterRequest) -> ClusterSpec:
+    def update(self, spec: ObservedCluster, request: ClusterRequest) -> ObservedCluster:
         return self._apply(request, *self._look())
 
-    def _apply(self, request: ClusterRequest, cluster: Object | None, pools: list[Object]) -> ClusterSpec:
+    def _apply(self, request: ClusterRequest, cluster: Object | None, pools: list[Object]) -> ObservedCluster:
         """Make the cluster what is asked for; NodePools of classes that are no longer asked for go."""
-        wanted = Manifests(self.place, request)
+        wanted = Manifests(self.ref, request)
         items = wanted.objects()
         kept = {item["metadata"]["name"] for item in items if item["kind"] == "NodePool"}
         known = [self._without_the_last(cluster, wanted.hosted_cluster()), *pools, *self._secrets()] if cluster else pools
@@ -95,7 +96,7 @@ class ClusterProvider(Provider):
         changes += self.writer.delete(pool for pool in pools if pool["metadata"]["name"] not in kept)
         self.changes += changes
         after = [change.after for change in changes if change.after]
-        return self.seen(ClusterSpec(), after)
+        return self.observe_objects(ObservedCluster(), after)
 
     def _without_the_last(self, cluster: Object, wanted: Object) -> Object:
         """The cluster, where no identity provider is to be left, without those it has: an apply leaves what others have written since."""
@@ -104,7 +105,7 @@ class ClusterProvider(Provider):
         self.changes.append(self.writer.patch(cluster, lambda present: _identity_patch(present, _others(wanted, present))))
         return self.changes[-1].item
 
-    def delete(self, spec: ClusterSpec) -> bool:
+    def delete(self, spec: ObservedCluster) -> bool:
         """The secrets go when the HostedCluster is gone: until then HyperShift may need them."""
         cluster, pools = self._look()
         remains = [cluster] if cluster else self._secrets()
@@ -113,55 +114,53 @@ class ClusterProvider(Provider):
 
     def _secrets(self) -> list[Object]:
         """Those that belong to the cluster, in one request."""
-        return list(self.place.kube.list_all("v1", "Secret", self.place.namespace, selector(self.place)))
+        return list(self.ref.kube.list_all("v1", "Secret", self.ref.namespace, selector(self.ref)))
 
-    def status(self, spec: ClusterSpec) -> ClusterSpec:
+    def status(self, spec: ObservedCluster) -> ObservedCluster:
         self._looked = self._read()
         return self._seen(*self._looked)
 
-    def seen(self, spec: ClusterSpec, items: Sequence[Object]) -> ClusterSpec:
-        clusters = [item for item in items if item["kind"] == "HostedCluster" and item["metadata"]["name"] == self.place.name]
+    def observe_objects(self, spec: ObservedCluster, items: Sequence[Object]) -> ObservedCluster:
+        clusters = [item for item in items if item["kind"] == "HostedCluster" and item["metadata"]["name"] == self.ref.name]
         return self._seen(clusters[0] if clusters else None, [item for item in items if item["kind"] == "NodePool"])
 
-    def kubeconfig(self, spec: ClusterSpec) -> Kubeconfig:
+    def kubeconfig(self, spec: ObservedCluster) -> Kubeconfig:
         name = (self._existing().get("status") or {}).get("kubeconfig", {}).get("name")
         if not name:
-            raise NotReadyYet(f"The cluster {self.place.name} has no kubeconfig yet; it gets one when its control plane is available.")
-        secret = self.place.kube.get("v1", "Secret", name, self.place.namespace)
+            raise NotReadyYet(f"The cluster {self.ref.name} has no kubeconfig yet; it gets one when its control plane is available.")
+        secret = self.ref.kube.get("v1", "Secret", name, self.ref.namespace)
         # Whoever works in the namespace can write the Secret.
         return Kubeconfig(kubeconfig_of(secret), secret["metadata"]["resourceVersion"])
 
-    def dns(self, spec: ClusterSpec) -> str:
+    def dns(self, spec: ObservedCluster) -> str:
         domain = _domain(self._existing())
         if not domain:
-            raise NotReadyYet(f"The cluster {self.place.name} has no base domain; set base_domain in its settings.")
+            raise NotReadyYet(f"The cluster {self.ref.name} has no base domain; set base_domain in its settings.")
         return f"apps.{domain}"
 
-    def apply_resources(self, spec: ClusterSpec, resource_set: ResourceSet) -> None:
+    def apply_resources(self, spec: ObservedCluster, resource_set: ResourceSet) -> None:
         resources.apply(self, self.connect(spec), resource_set)
 
-    def remove_resources(self, spec: ClusterSpec, name: str) -> bool:
+    def remove_resources(self, spec: ObservedCluster, name: str) -> bool:
         return resources.remove(self, self.connect(spec), name)
 
-    def scale(self, spec: ClusterSpec, resource_class: str, nodes: int) -> ClusterSpec:
+    def scale(self, spec: ObservedCluster, resource_class: str, nodes: int) -> ObservedCluster:
         cluster, pools = self._existing(), self._pools()
-        mine = [pool for pool in pools if resource_class_of(pool, self.place.class_label) == resource_class]
+        mine = [pool for pool in pools if resource_class_of(pool, self.ref.class_label) == resource_class]
         if nodes == 0:
             self.changes += self.writer.delete(mine)
         elif mine:
             self.changes.append(self.writer.patch(mine[0], lambda _present: {"spec": {"replicas": nodes, "autoScaling": None}}))
         elif pools:
-            pool = node_pool(self.place, NodeRequest(resource_class, nodes), {**pools[0]["spec"], "autoScaling": None})
+            pool = node_pool(self.ref, NodeRequest(resource_class, nodes), {**pools[0]["spec"], "autoScaling": None})
             self.changes += self.writer.apply([pool])
         else:
-            raise Invalid(
-                f"{self.place.name} has no nodes of another class to take as an example for {resource_class}.", ["resource_class"]
-            )
+            raise Invalid(f"{self.ref.name} has no nodes of another class to take as an example for {resource_class}.", ["resource_class"])
         return self._seen(cluster, self._pools())
 
-    def add_identity_provider(self, spec: ClusterSpec, identity_provider: IdentityProvider) -> None:
+    def add_identity_provider(self, spec: ObservedCluster, identity_provider: IdentityProvider) -> None:
         cluster = self._existing()
-        entry, secret = _identity_provider(self.place, identity_provider)
+        entry, secret = _identity_provider(self.ref, identity_provider)
         self.changes += self.writer.apply([secret] if secret else [])
 
         def merged(present: Object) -> Object:
@@ -175,13 +174,13 @@ class ClusterProvider(Provider):
 
         self.changes.append(self.writer.patch(cluster, merged))
 
-    def remove_identity_provider(self, spec: ClusterSpec, name: str) -> None:
+    def remove_identity_provider(self, spec: ObservedCluster, name: str) -> None:
         def without(present: Object) -> Object:
             left = [item for item in _providers(present) if item["name"] != name]
             return _identity_patch(present, left) if left != _providers(present) else {}
 
         self.changes.append(self.writer.patch(self._existing(), without))
-        secret = self.place.kube.find("v1", "Secret", _identity_secret(self.place, name), self.place.namespace)
+        secret = self.ref.kube.find("v1", "Secret", _identity_secret(self.ref, name), self.ref.namespace)
         self.changes += self.writer.delete([secret] if secret else [])
 
     # How it is looked up
@@ -192,25 +191,27 @@ class ClusterProvider(Provider):
         return looked or self._read()
 
     def _read(self) -> tuple[Object | None, list[Object]]:
-        return self.place.kube.find(API_VERSION, "HostedCluster", self.place.name, self.place.namespace), self._pools()
+        return self.ref.kube.find(API_VERSION, "HostedCluster", self.ref.name, self.ref.namespace), self._pools()
 
     def _existing(self) -> Object:
-        cluster = self.place.kube.find(API_VERSION, "HostedCluster", self.place.name, self.place.namespace)
+        cluster = self.ref.kube.find(API_VERSION, "HostedCluster", self.ref.name, self.ref.namespace)
         if cluster is None:
-            raise NoSuchCluster(f"There is no HostedCluster {self.place.namespace}/{self.place.name}.")
+            raise NoSuchCluster(f"There is no HostedCluster {self.ref.namespace}/{self.ref.name}.")
         return cluster
 
     def _pools(self) -> list[Object]:
-        return self.place.kube.list_all(API_VERSION, "NodePool", self.place.namespace, selector(self.place))
+        return self.ref.kube.list_all(API_VERSION, "NodePool", self.ref.namespace, selector(self.ref))
 
-    def _seen(self, cluster: Object | None, pools: Sequence[Object]) -> ClusterSpec:
-        node_sets = _node_sets(pools, self.place.class_label)
+    def _seen(self, cluster: Object | None, pools: Sequence[Object]) -> ObservedCluster:
+        node_sets = _node_sets(pools, self.ref.class_label)
         if cluster is None:
-            return ClusterSpec(status="cleanup" if pools else "absent", node_sets=node_sets)
-        conditions = {kind: verdict for kind in (INFRASTRUCTURE_READY, AVAILABLE, DEGRADED) if (verdict := verdict_of(cluster, kind))}
+            return ObservedCluster(status="cleanup" if pools else "absent", node_sets=node_sets)
+        conditions = {
+            kind: verdict for kind in (INFRASTRUCTURE_READY, AVAILABLE, DEGRADED) if (verdict := condition_state_of(cluster, kind))
+        }
         state, details = _state(cluster, conditions, node_sets)
-        return ClusterSpec(
-            internal_id=f"{self.place.namespace}/{self.place.name}",
+        return ObservedCluster(
+            internal_id=f"{self.ref.namespace}/{self.ref.name}",
             external_id=str((cluster.get("spec") or {}).get("clusterID") or ""),
             status=state,
             status_details=details,
@@ -229,8 +230,8 @@ class ClusterProvider(Provider):
 class Manifests:
     """The objects that a request comes to."""
 
-    def __init__(self, place: Place, request: ClusterRequest) -> None:
-        self._place = place
+    def __init__(self, ref: ClusterRef, request: ClusterRequest) -> None:
+        self._ref = ref
         self._request = request
         self._settings = request.settings
 
@@ -244,18 +245,18 @@ class Manifests:
             "management": {"upgradeType": "Replace", "autoRepair": False},
             "platform": {"type": kind, **node_platform},
         }
-        pools = [node_pool(self._place, request, pool) for request in self._request.node_requests]
+        pools = [node_pool(self._ref, request, pool) for request in self._request.node_requests]
         return [*self._secrets(), self.hosted_cluster(), *pools]
 
     def _secrets(self) -> list[Object]:
-        name, given = self._place.name, self._request.secrets
-        made = [secret(self._place, f"{name}-pull-secret", {".dockerconfigjson": given["pull_secret"]}, "kubernetes.io/dockerconfigjson")]
+        name, given = self._ref.name, self._request.secrets
+        made = [secret(self._ref, f"{name}-pull-secret", {".dockerconfigjson": given["pull_secret"]}, "kubernetes.io/dockerconfigjson")]
         if given.get("ssh_public_key"):
-            made.append(secret(self._place, f"{name}-ssh-key", {"id_rsa.pub": given["ssh_public_key"]}))
-        return [*made, *(secret(self._place, extra, content) for extra, content in given["extra"].items())]
+            made.append(secret(self._ref, f"{name}-ssh-key", {"id_rsa.pub": given["ssh_public_key"]}))
+        return [*made, *(secret(self._ref, extra, content) for extra, content in given["extra"].items())]
 
     def hosted_cluster(self) -> Object:
-        settings, name = self._settings, self._place.name
+        settings, name = self._settings, self._ref.name
         publishing: dict[str, Any] = {**PUBLISHING, **settings["publishing"]}
         spec: Object = {
             "release": {"image": self._request.version},
@@ -283,37 +284,37 @@ class Manifests:
             spec["dns"] = {"baseDomain": settings["base_domain"]}
         if settings["configuration"]:
             spec["configuration"] = settings["configuration"]
-        cluster: Object = {"apiVersion": API_VERSION, "kind": "HostedCluster", "metadata": metadata(self._place, name), "spec": spec}
+        cluster: Object = {"apiVersion": API_VERSION, "kind": "HostedCluster", "metadata": metadata(self._ref, name), "spec": spec}
         if configured := _names(_providers(cluster)):
             cluster["metadata"]["annotations"] = {CONFIGURED: json.dumps(configured)}
         return cluster
 
 
-def node_pool(place: Place, request: NodeRequest, spec: Mapping[str, Any]) -> Object:
+def node_pool(ref: ClusterRef, request: NodeRequest, spec: Mapping[str, Any]) -> Object:
     """The NodePool of a resource class; `spec` is what all NodePools of the cluster share."""
-    name = f"{place.name}-{node_set_name(request.resource_class)}"
-    own = {"clusterName": place.name, "replicas": request.number_of_nodes}
+    name = f"{ref.name}-{node_set_name(request.resource_class)}"
+    own = {"clusterName": ref.name, "replicas": request.number_of_nodes}
     return {
         "apiVersion": API_VERSION,
         "kind": "NodePool",
-        "metadata": metadata(place, name, {place.class_label: request.resource_class}),
+        "metadata": metadata(ref, name, {ref.class_label: request.resource_class}),
         "spec": {key: value for key, value in {**spec, **own}.items() if value is not None},
     }
 
 
-def secret(place: Place, name: str, content: Mapping[str, str], kind: str = "Opaque") -> Object:
+def secret(ref: ClusterRef, name: str, content: Mapping[str, str], kind: str = "Opaque") -> Object:
     data = {key: base64.b64encode(value.encode()).decode() for key, value in content.items()}
-    return {"apiVersion": "v1", "kind": "Secret", "type": kind, "metadata": metadata(place, name), "data": data}
+    return {"apiVersion": "v1", "kind": "Secret", "type": kind, "metadata": metadata(ref, name), "data": data}
 
 
 # What the objects say
 
 
-def _state(cluster: Object, conditions: Mapping[str, Verdict], node_sets: Sequence[NodeSet]) -> tuple[State, str]:
+def _state(cluster: Object, conditions: Mapping[str, ConditionState], node_sets: Sequence[NodeSet]) -> tuple[State, str]:
     """The state, and in words why it is not ready."""
     if is_going(cluster):
         return "deprovisioning", "The HostedCluster is being deleted"
-    valid = verdict_of(cluster, "ValidConfiguration")
+    valid = condition_state_of(cluster, "ValidConfiguration")
     if valid and valid.status == FALSE:
         return "failed", f"ValidConfiguration is {valid}"
     available, degraded = conditions.get(AVAILABLE), conditions.get(DEGRADED)
@@ -383,7 +384,7 @@ def _console_url(cluster: Object) -> str:
 # Identity providers
 
 
-def _identity_provider(place: Place, wanted: IdentityProvider) -> tuple[Object, Object | None]:
+def _identity_provider(ref: ClusterRef, wanted: IdentityProvider) -> tuple[Object, Object | None]:
     """The entry for the HostedCluster, and the secret that it names."""
     if wanted.type not in IDENTITY_PROVIDERS:
         raise Invalid(f"There is no identity provider of type {wanted.type}; it is one of {', '.join(IDENTITY_PROVIDERS)}.", ["type"])
@@ -393,13 +394,13 @@ def _identity_provider(place: Place, wanted: IdentityProvider) -> tuple[Object, 
         raise Invalid(f"An identity provider of type {wanted.type} has one secret, {key}.", ["secrets"])
     settings, content = dict(wanted.settings), None
     if wanted.secrets:
-        content = secret(place, _identity_secret(place, wanted.name), wanted.secrets)
+        content = secret(ref, _identity_secret(ref, wanted.name), wanted.secrets)
         settings[reference] = {"name": content["metadata"]["name"]}
     return {"name": wanted.name, "mappingMethod": "claim", "type": wanted.type, section: settings}, content
 
 
-def _identity_secret(place: Place, name: str) -> str:
-    return f"{place.name}-idp-{name.lower()}"
+def _identity_secret(ref: ClusterRef, name: str) -> str:
+    return f"{ref.name}-idp-{name.lower()}"
 
 
 def _oauth(cluster: Object) -> Object:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from ..orders import NodeRequest, Object
+from ..common.types import Object
 
 State = Literal[
     "absent",
@@ -29,7 +29,15 @@ INFRASTRUCTURE_READY, AVAILABLE, DEGRADED = "InfrastructureReady", "Available", 
 
 
 @dataclass(frozen=True)
-class Verdict:
+class NodeRequest:
+    """A number of nodes of one class."""
+
+    resource_class: str
+    number_of_nodes: int
+
+
+@dataclass(frozen=True)
+class ConditionState:
     """Whether something holds, and why."""
 
     status: str
@@ -71,7 +79,7 @@ class ClusterRequest:
 
 
 @dataclass(frozen=True)
-class ClusterSpec:
+class ObservedCluster:
     """A cluster as its provider sees it.
 
     The states in their order: absent, cluster_accepted (asked for), cluster_provisioning, cluster_provisioned (its API answers), ready;
@@ -97,7 +105,7 @@ class ClusterSpec:
     installed: bool = False
     updating: bool = False
     created_at: datetime | None = None
-    conditions: Mapping[str, Verdict] = field(default_factory=dict)
+    conditions: Mapping[str, ConditionState] = field(default_factory=dict)
 
     @property
     def exists(self) -> bool:
@@ -130,7 +138,7 @@ class ClusterSpec:
         return {name: value for name, value in kept.items() if value}
 
     @classmethod
-    def from_stored(cls, stored: Mapping[str, Any]) -> ClusterSpec:
+    def from_stored(cls, stored: Mapping[str, Any]) -> ObservedCluster:
         info = stored.get("additionalInfo")
         return cls(
             internal_id=str(stored.get("internalID") or ""),

@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..kube import Object
-from .base import Place
-from .model import TRUE, UNKNOWN, Verdict
+from ..common.types import Object
+from .base import ClusterRef
+from .model import TRUE, UNKNOWN, ConditionState
 
 
-def metadata(place: Place, name: str, labels: Mapping[str, str] | None = None) -> Object:
-    return {"name": name, "namespace": place.namespace, "labels": {**place.labels, **(labels or {})}}
+def metadata(ref: ClusterRef, name: str, labels: Mapping[str, str] | None = None) -> Object:
+    return {"name": name, "namespace": ref.namespace, "labels": {**ref.labels, **(labels or {})}}
 
 
-def selector(place: Place) -> str:
+def selector(ref: ClusterRef) -> str:
     """The labels of the cluster's objects, to list them by."""
-    return ",".join(f"{name}={value}" for name, value in place.labels.items())
+    return ",".join(f"{name}={value}" for name, value in ref.labels.items())
 
 
 def node_set_name(resource_class: str) -> str:
@@ -34,18 +34,18 @@ def resource_class_of(item: Object, class_label: str) -> str:
     return str((item["metadata"].get("labels") or {}).get(class_label) or "")
 
 
-def verdict_of(item: Object, kind: str) -> Verdict | None:
+def condition_state_of(item: Object, kind: str) -> ConditionState | None:
     """What the object's condition says; None when it has no such condition."""
     for condition in (item.get("status") or {}).get("conditions") or []:
         if condition["type"] == kind:
             if is_outdated(item, condition):
-                return Verdict(UNKNOWN, "Outdated", f"The last answer, {condition['status']}, is about an older generation")
-            return Verdict(condition["status"], condition.get("reason") or "NoReason", condition.get("message") or "")
+                return ConditionState(UNKNOWN, "Outdated", f"The last answer, {condition['status']}, is about an older generation")
+            return ConditionState(condition["status"], condition.get("reason") or "NoReason", condition.get("message") or "")
     return None
 
 
 def is_true(item: Object, kind: str) -> bool:
-    verdict = verdict_of(item, kind)
+    verdict = condition_state_of(item, kind)
     return verdict is not None and verdict.status == TRUE
 
 

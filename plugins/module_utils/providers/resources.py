@@ -19,8 +19,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from ..kube import Kube, Object, in_order
-from ..kube_errors import Invalid, KubeError, NotFound
+from ..common.types import Object
+from ..kube.client import Kube, in_order
+from ..kube.errors import Invalid, KubeError, NotFound
 from .base import NotReadyYet, Provider, ProviderError
 from .model import ResourceSet
 
@@ -56,7 +57,7 @@ class _Applied:
         self._kube = kube
         self._name = name
         self._writer = provider.writer.on(kube)
-        self._check_mode = provider.place.check_mode
+        self._check_mode = provider.ref.check_mode
         self._changes = provider.changes
 
     def apply(self, items: Sequence[Object]) -> None:
@@ -138,7 +139,7 @@ class _Applied:
 
     def _together(self, work: Callable[[Object], Result], items: Sequence[Object]) -> list[Result]:
         done: list[Result] = []
-        for result in self._kube.together(work, items):
+        for result in self._kube.in_parallel(work, items):
             if isinstance(result, KubeError):
                 raise result
             done.append(result)

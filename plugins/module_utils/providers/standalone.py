@@ -16,10 +16,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from ..foreign_kubeconfig import KEY, kubeconfig_of, target_of
-from ..kube import Kube, Object
-from ..kube_errors import BadCredentials, Forbidden, KubeError, NotFound, ServerError, TooManyRequests, Unauthorized, Unreachable
-from ..third_party import urllib3, yaml
+from ..common.third_party import urllib3, yaml
+from ..common.types import Object
+from ..kube.client import Kube
+from ..kube.errors import BadCredentials, Forbidden, KubeError, NotFound, ServerError, TooManyRequests, Unauthorized, Unreachable
+from ..kube.untrusted import KEY, kubeconfig_of, target_of
 from . import resources
 from .base import NoSuchCluster, NotSupported, Provider, ProviderError
 from .model import (
@@ -30,12 +31,12 @@ from .model import (
     TRUE,
     UNKNOWN,
     ClusterRequest,
-    ClusterSpec,
+    ConditionState,
     Kubeconfig,
     NodeSet,
+    ObservedCluster,
     ResourceSet,
     State,
-    Verdict,
 )
 
 CLUSTER_ID = "openfleet.clusters/cluster-id"
@@ -60,23 +61,23 @@ class ClusterProvider(Provider):
         }
     }
 
-    def create(self, request: ClusterRequest) -> ClusterSpec:
+    def create(self, request: ClusterRequest) -> ObservedCluster:
         _refuse_wishes(request)
         secret = self._secret()
         if secret is not None:
             return self._seen(secret)
         if KEY not in request.secrets:
             raise ProviderError(
-                f"standalone makes no clusters, it takes in those that exist: give the kubeconfig of {self.place.name} in secrets."
+                f"standalone makes no clusters, it takes in those that exist: give the kubeconfig of {self.ref.name} in secrets."
             )
         return self._keep(request.secrets[KEY], None)
 
-    def update(self, spec: ClusterSpec, request: ClusterRequest) -> ClusterSpec:
+    def update(self, spec: ObservedCluster, request: ClusterRequest) -> ObservedCluster:
         _refuse_wishes(request)
         secret = self._existing()
         return self._keep(request.secrets[KEY], secret) if KEY in request.secrets else self._seen(secret)
 
-    def delete(self, spec: ClusterSpec) -> bool:
+    def delete(self, spec: ObservedCluster) -> bool:
         """Forget the cluster. It goes on, with all that was put into it."""
         secret = self._secret()
         if secret is None:
@@ -84,47 +85,46 @@ class ClusterProvider(Provider):
         self.changes += self.writer.delete([secret])
         return self._secret() is None
 
-    def status(self, spec: ClusterSpec) -> ClusterSpec:
+    def status(self, spec: ObservedCluster) -> ObservedCluster:
         secret = self._secret()
-        return ClusterSpec() if secret is None else self._seen(secret)
+        return ObservedCluster() if secret is None else self._seen(secret)
 
-    def kubeconfig(self, spec: ClusterSpec) -> Kubeconfig:
+    def kubeconfig(self, spec: ObservedCluster) -> Kubeconfig:
         secret = self._existing()
         return Kubeconfig(kubeconfig_of(secret), version=hashlib.sha256(secret["data"][KEY].encode()).hexdigest()[:16])
 
-    def dns(self, spec: ClusterSpec) -> str:
+    def dns(self, spec: ObservedCluster) -> str:
         kube = self.connect(spec)
         for kind, field in (("Ingress", "domain"), ("DNS", "baseDomain")):
             found = _openshift(kube, kind)
             if domain := ((found or {}).get("spec") or {}).get(field):
                 return str(domain)
-        raise ProviderError(f"{self.place.name} does not tell the domain of its applications: only OpenShift's configuration has one.")
+        raise ProviderError(f"{self.ref.name} does not tell the domain of its applications: only OpenShift's configuration has one.")
 
-    def apply_resources(self, spec: ClusterSpec, resource_set: ResourceSet) -> None:
+    def apply_resources(self, spec: ObservedCluster, resource_set: ResourceSet) -> None:
         resources.apply(self, self.connect(spec), resource_set)
 
-    def remove_resources(self, spec: ClusterSpec, name: str) -> bool:
+    def remove_resources(self, spec: ObservedCluster, name: str) -> bool:
         return resources.remove(self, self.connect(spec), name)
 
     # The Secret
 
     @property
     def _secret_name(self) -> str:
-        return f"{self.place.name}-kubeconfig"
+        return f"{self.ref.name}-kubeconfig"
 
     def _secret(self) -> Object | None:
-        return self.place.kube.find("v1", "Secret", self._secret_name, self.place.namespace)
+        return self.ref.kube.find("v1", "Secret", self._secret_name, self.ref.namespace)
 
     def _existing(self) -> Object:
         secret = self._secret()
         if secret is None:
             raise NoSuchCluster(
-                f"There is no kubeconfig of {self.place.name}, no Secret {self.place.namespace}/{self._secret_name}: take the cluster in "
-                "first."
+                f"There is no kubeconfig of {self.ref.name}, no Secret {self.ref.namespace}/{self._secret_name}: take the cluster in first."
             )
         return secret
 
-    def _keep(self, given: Any, secret: Object | None) -> ClusterSpec:
+    def _keep(self, given: Any, secret: Object | None) -> ObservedCluster:
         """Write the kubeconfig down, once it is seen to work and to be of the cluster that the Secret was for."""
         content = _parsed(given)
         # Of those who cannot be asked we know nothing, and an error says why.
@@ -132,7 +132,7 @@ class ClusterProvider(Provider):
         known = _known_id(secret) if secret else ""
         if known and known != cluster_id:
             raise ProviderError(
-                f"The kubeconfig is of another cluster (id {cluster_id}) than {self.place.name} (id {known}). To have that one under this "
+                f"The kubeconfig is of another cluster (id {cluster_id}) than {self.ref.name} (id {known}). To have that one under this "
                 "name, delete this first: it is only forgotten."
             )
         wanted = {
@@ -141,8 +141,8 @@ class ClusterProvider(Provider):
             "type": "Opaque",
             "metadata": {
                 "name": self._secret_name,
-                "namespace": self.place.namespace,
-                "labels": dict(self.place.labels),
+                "namespace": self.ref.namespace,
+                "labels": dict(self.ref.labels),
                 "annotations": {CLUSTER_ID: cluster_id},
             },
             "data": {KEY: base64.b64encode(json.dumps(content, sort_keys=True).encode()).decode()},
@@ -153,9 +153,9 @@ class ClusterProvider(Provider):
 
     # The cluster
 
-    def _seen(self, secret: Object) -> ClusterSpec:
+    def _seen(self, secret: Object) -> ObservedCluster:
         """The cluster as it shows itself through its kubeconfig. That it doesn't is what its status says, and no error of ours."""
-        spec = ClusterSpec(internal_id=f"{self.place.namespace}/{self._secret_name}", external_id=_known_id(secret), installed=True)
+        spec = ObservedCluster(internal_id=f"{self.ref.namespace}/{self._secret_name}", external_id=_known_id(secret), installed=True)
         try:
             kube = _connected(kubeconfig_of(secret))
             kube.readyz()
@@ -166,7 +166,7 @@ class ClusterProvider(Provider):
         except (Unreachable, ServerError, TooManyRequests) as error:
             return _troubled(spec, "cluster_provisioning", error, FALSE)
 
-    def _described(self, spec: ClusterSpec, kube: Kube) -> ClusterSpec:
+    def _described(self, spec: ObservedCluster, kube: Kube) -> ObservedCluster:
         nodes = kube.list_all("v1", "Node")
         lost = [f"{node['metadata']['name']} is not ({_why_not_ready(node)})" for node in nodes if not _is_ready(node)]
         told = f"{len(nodes) - len(lost)} of {len(nodes)} nodes are ready{_listing(lost)}"
@@ -182,9 +182,9 @@ class ClusterProvider(Provider):
             multi_az=len(zones) > 1,
             node_sets=self._node_sets(nodes),
             conditions={
-                INFRASTRUCTURE_READY: Verdict(TRUE, "Existing", "The cluster was there before."),
-                AVAILABLE: Verdict(TRUE, "AsExpected", "The API server is ready."),
-                DEGRADED: Verdict(FALSE, "AsExpected", told) if well else Verdict(TRUE, "NodesNotReady", told),
+                INFRASTRUCTURE_READY: ConditionState(TRUE, "Existing", "The cluster was there before."),
+                AVAILABLE: ConditionState(TRUE, "AsExpected", "The API server is ready."),
+                DEGRADED: ConditionState(FALSE, "AsExpected", told) if well else ConditionState(TRUE, "NodesNotReady", told),
             },
         )
         return _with_openshift(spec, kube) if _is_openshift(kube) else spec
@@ -192,7 +192,7 @@ class ClusterProvider(Provider):
     def _node_sets(self, nodes: Sequence[Object]) -> tuple[NodeSet, ...]:
         classes: dict[str, list[Object]] = {}
         for node in nodes:
-            classes.setdefault(_label(node, self.place.class_label) or _label(node, INSTANCE_TYPE) or NO_CLASS, []).append(node)
+            classes.setdefault(_label(node, self.ref.class_label) or _label(node, INSTANCE_TYPE) or NO_CLASS, []).append(node)
         return tuple(NodeSet(name, name, len(found), sum(map(_is_ready, found)), given=True) for name, found in sorted(classes.items()))
 
 
@@ -233,8 +233,8 @@ def _known_id(secret: Object) -> str:
     return str((secret["metadata"].get("annotations") or {}).get(CLUSTER_ID, ""))
 
 
-def _troubled(spec: ClusterSpec, state: State, error: KubeError, available: str) -> ClusterSpec:
-    verdict = Verdict(available, type(error).__name__, str(error))
+def _troubled(spec: ObservedCluster, state: State, error: KubeError, available: str) -> ObservedCluster:
+    verdict = ConditionState(available, type(error).__name__, str(error))
     return replace(spec, status=state, status_details=str(error), retryable=error.retryable, conditions={AVAILABLE: verdict})
 
 
@@ -278,7 +278,7 @@ def _openshift(kube: Kube, kind: str, name: str = "cluster") -> Object | None:
     return kube.find(OPENSHIFT, kind, name)
 
 
-def _with_openshift(spec: ClusterSpec, kube: Kube) -> ClusterSpec:
+def _with_openshift(spec: ObservedCluster, kube: Kube) -> ObservedCluster:
     """The cluster with what OpenShift tells better than its nodes do."""
     infrastructure, version, console = (
         (_openshift(kube, kind, name) or {}).get("status") or {}

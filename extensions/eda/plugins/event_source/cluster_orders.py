@@ -14,8 +14,8 @@ _COLLECTIONS = str(Path(__file__).absolute().parents[7])
 if _COLLECTIONS not in sys.path:
     sys.path.append(_COLLECTIONS)
 
-from ansible_collections.openfleet.clusters.plugins.module_utils.events.signals import hear_signals  # noqa: E402
-from ansible_collections.openfleet.clusters.plugins.module_utils.events.source import serve  # noqa: E402
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.signals import hear_signals  # noqa: E402
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.source import serve  # noqa: E402
 
 DOCUMENTATION = r"""
 ---

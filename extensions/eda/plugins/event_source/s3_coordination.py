@@ -85,14 +85,14 @@ EXAMPLES = r"""
 # ansible-rulebook loads this file without Ansible's loader of collections, so their folder has to be made known.
 sys.path.insert(0, str(Path(__file__).absolute().parents[7]))
 
-from ansible_collections.openfleet.clusters.plugins.module_utils.arguments import S3  # noqa: E402
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination import Place  # noqa: E402
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_keeper import Keeper, Probe, Settings  # noqa: E402
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_probe import probe_of  # noqa: E402
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination_proof import prove, require  # noqa: E402
-from ansible_collections.openfleet.clusters.plugins.module_utils.events.signals import hear_signals  # noqa: E402
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import ObjectStore, connect  # noqa: E402
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3_errors import BadOptions, S3Error  # noqa: E402
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import S3  # noqa: E402
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.signals import hear_signals  # noqa: E402
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import Place  # noqa: E402
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.manager import LeaseManager, Probe, Settings  # noqa: E402
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.probe import probe_of  # noqa: E402
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.errors import BadOptions, S3Error  # noqa: E402
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import ObjectStore, connect  # noqa: E402
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store_check import prove, require  # noqa: E402
 
 OWN = {"places", "holder", "cluster", "kubernetes", "ttl", "poll_interval", "connections"}
 RETRY_SECONDS = 5.0
@@ -106,7 +106,7 @@ async def main(queue: asyncio.Queue[Any], args: dict[str, Any]) -> None:
     hear_signals()
     store = connect(args, settings.connections)
     await proven(store, f"Bucket {args['bucket']} at {args.get('endpoint_url') or 'AWS'}")
-    await Keeper(store, settings).run(queue.put)
+    await LeaseManager(store, settings).run(queue.put)
 
 
 async def proven(store: ObjectStore, where: str) -> None:

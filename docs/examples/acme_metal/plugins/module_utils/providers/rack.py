@@ -8,7 +8,13 @@ from typing import ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers import resources
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import NotReadyYet, Provider
-from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import AVAILABLE, ClusterSpec, Kubeconfig, NodeSet, Verdict
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import (
+    AVAILABLE,
+    ConditionState,
+    Kubeconfig,
+    NodeSet,
+    ObservedCluster,
+)
 
 # What the controller writes as `state`, and what that is to us.
 STATES = {"": "cluster_accepted", "mounting": "cluster_provisioning", "up": "ready", "broken": "failed"}
@@ -33,12 +39,12 @@ class ClusterProvider(Provider):
 
     def status(self, spec):
         found = self._find()
-        return self._seen(found) if found else ClusterSpec()
+        return self._seen(found) if found else ObservedCluster()
 
     def kubeconfig(self, spec):
-        secret = self.place.kube.find("v1", "Secret", f"{self.place.name}-rack-kubeconfig", self.place.namespace)
+        secret = self.ref.kube.find("v1", "Secret", f"{self.ref.name}-rack-kubeconfig", self.ref.namespace)
         if secret is None:
-            raise NotReadyYet(f"The rack has no kubeconfig of {self.place.name} yet; it has one when its machines are up.")
+            raise NotReadyYet(f"The rack has no kubeconfig of {self.ref.name} yet; it has one when its machines are up.")
         return Kubeconfig(json.loads(base64.b64decode(secret["data"]["kubeconfig"])), secret["metadata"]["resourceVersion"])
 
     def apply_resources(self, spec, resource_set):
@@ -48,14 +54,14 @@ class ClusterProvider(Provider):
         return resources.remove(self, self.connect(spec), name)
 
     def _find(self):
-        return self.place.kube.find("v1", "ConfigMap", f"{self.place.name}-rack", self.place.namespace)
+        return self.ref.kube.find("v1", "ConfigMap", f"{self.ref.name}-rack", self.ref.namespace)
 
     def _apply(self, request):
         machines = {item.resource_class: str(item.number_of_nodes) for item in request.node_requests}
         wanted = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "metadata": {"name": f"{self.place.name}-rack", "namespace": self.place.namespace, "labels": dict(self.place.labels)},
+            "metadata": {"name": f"{self.ref.name}-rack", "namespace": self.ref.namespace, "labels": dict(self.ref.labels)},
             "data": {"rack": request.settings["rack"], "machines": json.dumps(machines, sort_keys=True)},
         }
         self.changes += self.writer.apply([wanted])
@@ -64,8 +70,8 @@ class ClusterProvider(Provider):
     def _seen(self, found):
         data, going = found["data"], "deletionTimestamp" in found["metadata"]
         state = data.get("state", "")
-        up = Verdict("True" if state == "up" else "False", "AsTheRackSays", data.get("reason", ""))
-        return ClusterSpec(
+        up = ConditionState("True" if state == "up" else "False", "AsTheRackSays", data.get("reason", ""))
+        return ObservedCluster(
             internal_id=found["metadata"]["uid"],
             status="deprovisioning" if going else STATES.get(state, "failed"),
             status_details=data.get("reason", ""),

@@ -1,0 +1,75 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Arguments that several modules share; their documentation is in the fragments of the same names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Spec = dict[str, dict[str, Any]]
+
+DEFAULT_GROUP = "cloudkit.openshift.io"  # the API group of ClusterOrders
+
+KUBERNETES: Spec = {
+    "kubeconfig": {"type": "raw", "no_log": True},
+    "context": {"type": "str"},
+    "host": {"type": "str"},
+    "api_key": {"type": "str", "no_log": True},
+    "username": {"type": "str"},
+    "password": {"type": "str", "no_log": True},
+    "client_cert": {"type": "path", "aliases": ["cert_file"]},
+    "client_key": {"type": "path", "no_log": True, "aliases": ["key_file"]},
+    "ca_cert": {"type": "path", "aliases": ["ssl_ca_cert"]},
+    "validate_certs": {"type": "bool", "aliases": ["verify_ssl"]},
+    "proxy": {"type": "str"},
+    "no_proxy": {"type": "str"},
+    "impersonate_user": {"type": "str"},
+    "impersonate_groups": {"type": "list", "elements": "str"},
+}
+LOCK: Spec = {
+    "lock": {
+        "type": "dict",
+        "options": {
+            "namespace": {"type": "str", "required": True},
+            "order": {"type": "str", "required": True},
+            "holder": {"type": "str", "required": True},
+            "token": {"type": "int", "required": True, "no_log": False},
+            "duration": {"type": "int", "required": True},
+            "acquired": {"type": "str", "required": True},
+            "version": {"type": "str", "required": True},
+        },
+    },
+}
+# Which cluster: that of an order, or by its name one without any.
+CLUSTER: Spec = {
+    "cluster_order": {"type": "dict"},
+    "name": {"type": "str"},
+    "namespace": {"type": "str"},
+    "provider": {"type": "str"},
+}
+CLUSTER_RULES: dict[str, Any] = {
+    "required_one_of": [("cluster_order", "name")],
+    "mutually_exclusive": [("cluster_order", "name"), ("cluster_order", "namespace")],
+    "required_by": {"name": ("namespace", "provider")},
+}
+S3: Spec = {
+    "bucket": {"type": "str", "required": True},
+    "endpoint_url": {"type": "str", "aliases": ["aws_endpoint_url"]},
+    "region": {"type": "str", "aliases": ["aws_region"]},
+    "access_key": {"type": "str", "no_log": False, "aliases": ["aws_access_key_id", "aws_access_key"]},
+    "secret_key": {"type": "str", "no_log": True, "aliases": ["aws_secret_access_key", "aws_secret_key"]},
+    "session_token": {"type": "str", "no_log": True, "aliases": ["aws_session_token"]},
+    "profile": {"type": "str", "aliases": ["aws_profile"]},
+    "aws_ca_bundle": {"type": "path"},
+    "validate_certs": {"type": "bool", "default": True},
+    "path_style": {"type": "bool"},
+    "encryption_mode": {"type": "str", "choices": ["AES256", "aws:kms"]},
+    "encryption_kms_key_id": {"type": "str", "no_log": False},
+}
+PLACE: Spec = {"namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}}
+ORDERS: Spec = {"api_group": {"type": "str", "default": DEFAULT_GROUP}}
+
+
+def connection(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Of a module's parameters those that say how to reach the cluster."""
+    return {name: parameters[name] for name in KUBERNETES if parameters.get(name) is not None}

@@ -1,0 +1,144 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The arguments of the event source, checked all at once. What is wrong with them is one message that holds no secret."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..common.argument_checker import check_values, read_options
+from ..common.argument_specs import DEFAULT_GROUP, KUBERNETES, connection
+from ..orders.model import Names
+from .third_party import MISSING
+
+WEBHOOK: dict[str, Any] = {
+    "host": {"type": "str", "default": "127.0.0.1"},
+    "port": {"type": "int", "default": 5000},
+    "token": {"type": "str", "no_log": True},
+    "hmac_secret": {"type": "str", "no_log": True},
+    "hmac_header": {"type": "str", "default": "X-Hub-Signature-256"},
+    "certfile": {"type": "path"},
+    "keyfile": {"type": "path"},
+    "cafile": {"type": "path"},
+    "insecure": {"type": "bool", "default": False},
+    "body_limit": {"type": "int", "default": 2**20},
+    "rate_limit": {"type": "int", "default": 200},
+}
+OPTIONS: dict[str, Any] = KUBERNETES | {
+    "api_group": {"type": "str", "default": DEFAULT_GROUP},
+    "controller": {"type": "str", "choices": ["self", "external"], "default": "self"},
+    "leader_namespace": {"type": "str"},
+    "batch_size": {"type": "int", "default": 20},
+    "max_in_flight": {"type": "int", "default": 4},
+    "start_timeout": {"type": "int", "default": 300},
+    "poll": {"type": "int", "default": 60},
+    "resync": {"type": "int", "default": 3600},
+    "workflows": {"type": "list", "elements": "str", "choices": ["provision", "post_install", "delete"], "default": []},
+    "webhook": {"type": "dict", "options": WEBHOOK, "apply_defaults": True},
+}
+AT_LEAST_ONE = ("batch_size", "max_in_flight", "start_timeout", "poll", "resync")
+
+
+class BadSettings(Exception):
+    """The source cannot start as it is asked to; the text says all that is wrong."""
+
+
+@dataclass(frozen=True)
+class Webhook:
+    """Where webhooks are taken, and how their senders prove who they are: by any of the three ways that are set, and by all of them."""
+
+    host: str = "127.0.0.1"
+    port: int = 5000
+    token: str = field(default="", repr=False)
+    hmac_secret: str = field(default="", repr=False)
+    hmac_header: str = "X-Hub-Signature-256"
+    certfile: str = ""
+    keyfile: str = ""
+    cafile: str = ""
+    insecure: bool = False
+    body_limit: int = 2**20
+    rate_limit: int = 200
+
+    def problems(self) -> list[str]:
+        found = []
+        if not 0 <= self.port <= 65535:
+            found.append(f"webhook.port must be between 0 and 65535, not {self.port}")
+        found += [f"webhook.{name} must be at least 1" for name in ("body_limit", "rate_limit") if getattr(self, name) < 1]
+        if self.keyfile and not self.certfile:
+            found.append("webhook.keyfile belongs to webhook.certfile, which is missing")
+        if self.cafile and not self.certfile:
+            found.append("webhook.cafile checks certificates of clients, and needs webhook.certfile for a server that has one")
+        if not (_is_loopback(self.host) or self.token or self.hmac_secret or self.cafile or self.insecure):
+            found.append(
+                f"webhook.host {self.host} is reached from elsewhere, and anybody could post there: set webhook.token, "
+                "webhook.hmac_secret or webhook.cafile, or say webhook.insecure: true"
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the source works. Times are in seconds.
+
+    `leader_namespace` has the Lease of the source that leads; without one it is the namespace that the connection names.
+    `start_timeout` is how long a run may take until it locks its order, `poll` how often clusters are asked for that cannot be watched,
+    `resync` how often a settled order is carried out once more, which repairs what was changed behind its back. `workflows` are the actions
+    that the rulebook launches as workflows.
+    """
+
+    names: Names = field(default_factory=Names)
+    connection: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    external_controller: bool = False
+    leader_namespace: str = ""
+    batch_size: int = 20
+    max_in_flight: int = 4
+    start_timeout: int = 300
+    poll: int = 60
+    resync: int = 3600
+    workflows: tuple[str, ...] = ()
+    webhook: Webhook = field(default_factory=Webhook)
+
+    @classmethod
+    def from_arguments(cls, arguments: Mapping[str, Any]) -> Settings:
+        """Empty texts count as not given: that is what an unset variable of a rulebook comes to."""
+        if MISSING:
+            raise BadSettings(f"The Python library {MISSING} is missing where ansible-rulebook runs; install what requirements.txt names.")
+        problems: list[str] = []
+        values = check_values(read_options({"options": OPTIONS}, problems), _given(arguments), problems)
+        problems = [problem.replace("to this template", "to this event source") for problem in problems]
+        problems += [f"{name} must be at least 1" for name in AT_LEAST_ONE if values.get(name, 1) < 1]
+        if not _found_from_anywhere(values.get("kubeconfig")):
+            problems.append("kubeconfig must be an absolute path: runs begin in folders of their own, and would not find it")
+        webhook = Webhook(**values.get("webhook", {}))
+        problems += webhook.problems()
+        if problems:
+            raise BadSettings(f"openfleet.clusters.cluster_orders cannot start: {'; '.join(problems)}.")
+        return cls(
+            Names(values["api_group"]),
+            connection(values),
+            values["controller"] == "external",
+            values.get("leader_namespace") or "",
+            **{name: values[name] for name in AT_LEAST_ONE},
+            workflows=tuple(values["workflows"]),
+            webhook=webhook,
+        )
+
+
+def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    given = {name: _given(value) if isinstance(value, Mapping) and name != "kubeconfig" else value for name, value in arguments.items()}
+    return {name: value for name, value in given.items() if value != ""}
+
+
+def _found_from_anywhere(kubeconfig: Any) -> bool:
+    return not isinstance(kubeconfig, str) or all(part.startswith(("/", "~")) for part in kubeconfig.split(os.pathsep) if part)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,207 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The web server for webhooks, health and metrics. A webhook names an order to be looked at, and nothing else of it is used.
+
+Every answer is given at once: noting a name waits for nobody, neither for the rules engine nor for the API server. What a sender does not
+send in time is not waited for either.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import logging
+import math
+import ssl
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..orders.selection import NoSuchSelection, OrderName, named
+from .metrics import Metrics
+from .settings import BadSettings, Webhook
+from .third_party import web
+
+log = logging.getLogger(__name__)
+
+ENDPOINTS = ("create-hosted-cluster", "delete-hosted-cluster")
+BODY_SECONDS = 10.0
+CLIENTS = 10_000
+CERTIFICATE_SECONDS = 60.0
+
+if TYPE_CHECKING:
+    Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class WebhookServer:
+    """`note` takes the name of an order; `problems` tells why the source is not well, if it is not."""
+
+    def __init__(self, settings: Webhook, metrics: Metrics, note: Callable[[OrderName], None], problems: Callable[[], list[str]]) -> None:
+        self.port = settings.port
+        self._settings = settings
+        self._metrics = metrics
+        self._note = note
+        self._problems = problems
+        self._buckets = Buckets(settings.rate_limit)
+        self._tls = _tls(settings)
+
+    async def serve(self) -> None:
+        """Answer until cancelled."""
+
+        @web.middleware
+        async def counted(request: web.Request, handler: Handler) -> web.StreamResponse:
+            return await self._answer(request, handler)
+
+        app = web.Application(client_max_size=self._settings.body_limit, middlewares=[counted])
+        app.add_routes([web.post(f"/{endpoint}", self._webhook) for endpoint in ENDPOINTS])
+        app.add_routes([web.get("/healthz", self._healthz), web.get("/metrics", self._metrics_text)])
+        # Without the server's own log of requests: it would write down whatever anybody sends.
+        runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
+        await runner.setup()
+        try:
+            site = web.TCPSite(runner, self._settings.host, self._settings.port, ssl_context=self._tls, backlog=1024)
+            try:
+                await site.start()
+            except OSError as error:
+                raise BadSettings(f"Webhooks cannot be taken at {self._settings.host}:{self._settings.port}: {error}.") from error
+            self.port = runner.addresses[0][1]
+            log.info("webhooks are taken at %s:%d", self._settings.host, self.port)
+            await self._follow_certificates()
+        finally:
+            await runner.cleanup()
+
+    async def _follow_certificates(self) -> None:
+        """Read them again when their files have changed, for ever: they are renewed more often than this process is started."""
+        seen = _changed_at(self._settings)
+        while True:
+            await asyncio.sleep(CERTIFICATE_SECONDS)
+            if self._tls and (now := _changed_at(self._settings)) != seen:
+                try:
+                    _load(self._tls, self._settings)
+                    log.info("the certificates for webhooks were read again")
+                except (OSError, ssl.SSLError) as error:
+                    log.warning("the certificates for webhooks cannot be read again, so the old ones stay: %s", error)
+                seen = now
+
+    async def _answer(self, request: web.Request, handle: Handler) -> web.StreamResponse:
+        """Every answer is counted, and every mistake gets one: what no route knows is 404, and a fault of ours ends nothing."""
+        known = request.match_info.http_exception is None
+        endpoint = request.path.strip("/") if known else "other"
+        try:
+            response = await handle(request)
+        except web.HTTPException as error:
+            response = web.json_response({"error": error.reason}, status=error.status, headers=_kept(error))
+        except (asyncio.CancelledError, ConnectionError):
+            self._metrics.answered(endpoint, 499)  # the sender went away
+            raise
+        except Exception:
+            log.exception("a webhook could not be answered")
+            response = _refusal(500, "the event source failed; its log says why")
+        self._metrics.answered(endpoint, response.status)
+        return response
+
+    async def _webhook(self, request: web.Request) -> web.Response:
+        wait = self._buckets.take(request.remote or "", time.monotonic())
+        if wait:
+            return _refusal(429, "too many requests", {"Retry-After": str(math.ceil(wait))})
+        if not self._is_known(request):
+            return _refusal(401, "a valid token, or certificate, is needed")
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await request.read()
+        except TimeoutError:
+            return _refusal(408, "the body did not arrive in time")
+        if not self._is_signed(request, body):
+            return _refusal(401, "a valid signature of the body is needed")
+        try:
+            orders = named(None, None, (), {"payload": json.loads(body)})
+        except (ValueError, RecursionError, NoSuchSelection):
+            orders = []
+        if not orders:
+            return _refusal(400, "a ClusterOrder as JSON is needed, with the name and the namespace of its metadata")
+        for order in orders:
+            self._note(order)
+        return web.json_response({"noted": [f"{order.namespace}/{order.name}" for order in orders]}, status=202)
+
+    def _is_known(self, request: web.Request) -> bool:
+        """Whether the token and the certificate are right, as far as they are asked for."""
+        if self._settings.token:
+            given = request.headers.get("Authorization", "")
+            if not _same(given, f"Bearer {self._settings.token}"):
+                return False
+        return not self._settings.cafile or bool(request.get_extra_info("peercert"))
+
+    def _is_signed(self, request: web.Request, body: bytes) -> bool:
+        if not self._settings.hmac_secret:
+            return True
+        digest = hmac.new(self._settings.hmac_secret.encode(), body, hashlib.sha256).hexdigest()
+        return _same(request.headers.get(self._settings.hmac_header, "").removeprefix("sha256="), digest)
+
+    async def _healthz(self, _request: web.Request) -> web.Response:
+        problems = self._problems()
+        return web.json_response({"problems": problems}, status=503 if problems else 200)
+
+    async def _metrics_text(self, _request: web.Request) -> web.Response:
+        return web.Response(body=self._metrics.text(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
+
+
+class Buckets:
+    """How many requests each client may still send: `rate` a second, twice as many at once. Of too many clients the oldest is forgotten."""
+
+    def __init__(self, rate: int) -> None:
+        self._rate = rate
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, client: str, now: float) -> float:
+        """0 where the client may; else the seconds until it may again."""
+        most = 2.0 * self._rate
+        left, at = self._left.pop(client, (most, now))
+        left = min(most, left + (now - at) * self._rate)
+        allowed = left >= 1
+        self._left[client] = (left - 1 if allowed else left, now)
+        if len(self._left) > CLIENTS:
+            self._left.popitem(last=False)
+        return 0.0 if allowed else (1 - left) / self._rate
+
+
+def _same(given: str, wanted: str) -> bool:
+    """In a time that does not tell how much of it is right."""
+    return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), wanted.encode())
+
+
+def _refusal(status: int, text: str, headers: dict[str, str] | None = None) -> web.Response:
+    return web.json_response({"error": text}, status=status, headers=headers)
+
+
+def _kept(error: web.HTTPException) -> dict[str, str]:
+    return {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}
+
+
+def _tls(settings: Webhook) -> ssl.SSLContext | None:
+    if not settings.certfile:
+        return None
+    try:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        _load(context, settings)
+    except (OSError, ssl.SSLError) as error:
+        raise BadSettings(f"The certificates for webhooks cannot be used ({error}); check certfile, keyfile and cafile.") from error
+    if settings.cafile:
+        # Not required by the handshake: whoever asks for health or metrics, like a kubelet, need not have one.
+        context.verify_mode = ssl.CERT_OPTIONAL
+    return context
+
+
+def _load(context: ssl.SSLContext, settings: Webhook) -> None:
+    context.load_cert_chain(settings.certfile, settings.keyfile or None, password="")
+    if settings.cafile:
+        context.load_verify_locations(settings.cafile)
+
+
+def _changed_at(settings: Webhook) -> list[float]:
+    """When the files of certificates were last written; 0 for one that is just being replaced."""
+    files = [Path(name) for name in (settings.certfile, settings.keyfile, settings.cafile) if name]
+    return [file.stat().st_mtime if file.exists() else 0.0 for file in files]

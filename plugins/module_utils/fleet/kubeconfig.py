@@ -1,0 +1,30 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The kubeconfig of a cluster of the fleet, read from the hub when it is needed. What it returns is secret."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..common.types import Object
+from ..kube.client import Kube
+from ..kube.errors import NotFound
+from ..kube.untrusted import harmless, kubeconfig_of
+from ..orders.model import ClusterOrder, Names
+from ..orders.observed import provider_type, recorded_cluster
+from ..orders.snapshot import cluster_ref
+from ..providers.factory import ProviderFactory
+
+
+def kubeconfig_from(hub: Kube, source: Mapping[str, str]) -> Object:
+    """The kubeconfig that `source` leads to: in the Secret of a registered cluster, or that of the cluster of an order."""
+    namespace = source["namespace"]
+    if "secret" in source:
+        return kubeconfig_of(hub.get("v1", "Secret", source["secret"], namespace), source["endpoint"])
+    names, called = Names(source["api_group"]), f"{namespace}/{source['order']}"
+    item = hub.find(names.api_version, "ClusterOrder", source["order"], namespace)
+    if item is None:
+        raise NotFound(f"There is no order {called} any more; read the inventory anew.")
+    order = ClusterOrder.from_object(item, names.group)
+    provider = ProviderFactory.at(provider_type(order) or source["provider"], cluster_ref(hub, order))
+    return harmless(provider.kubeconfig(recorded_cluster(order)).content, f"The cluster of {called} has a kubeconfig")

@@ -1,0 +1,132 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Kubeconfigs that others have put into Secrets: read with care, and asked until when they hold. It talks to nobody.
+
+Whoever may write such a Secret must not gain anything on the machine that uses it. So a kubeconfig that names a command to run or a
+file to read is refused, and nothing of this machine's environment is mixed into it. No error quotes what a kubeconfig holds.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from ..common.third_party import yaml
+from .config import Target, target
+from .errors import BadCredentials
+
+try:
+    from cryptography import x509
+except ImportError:  # ansible-core brings it; without it only the expiry of certificates is not known
+    x509 = None  # type: ignore[assignment]
+
+Object = dict[str, Any]
+
+KEY = "kubeconfig"
+FILES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+COMMANDS = ("exec", "auth-provider")
+
+
+class BadKubeconfig(BadCredentials):
+    """A Secret holds no kubeconfig that could be used."""
+
+
+@dataclass(frozen=True)
+class Expiry:
+    """When credentials stop to hold, and which."""
+
+    moment: datetime
+    what: str
+
+
+def kubeconfig_of(secret: Object, endpoint: str = "", key: str = KEY) -> Object:
+    """The kubeconfig in a Secret. With an endpoint, that is the server's address in it."""
+    called = f"The Secret {secret['metadata']['namespace']}/{secret['metadata']['name']}"
+    content = harmless(_content(secret, key, called), f"{called} has a kubeconfig")
+    for cluster in _parts(content, "clusters", "cluster", called) if endpoint else ():
+        cluster["server"] = endpoint
+    return content
+
+
+def target_of(kubeconfig: Object) -> Target:
+    """The cluster that the kubeconfig is for, and the credentials for it; one without any is refused."""
+    harmless(kubeconfig, "This is a kubeconfig")
+    try:
+        # Nothing of this process's environment: it is meant for the hub.
+        found = target({"kubeconfig": kubeconfig}, {})
+    except BadCredentials as error:
+        raise BadKubeconfig(str(error)) from None
+    if not (found.token or found.certificate or found.username):
+        raise BadKubeconfig(f"The kubeconfig for {found.server} has no credentials; put a token or a client certificate in it.")
+    return found
+
+
+def expiry_of(credentials: Target) -> Expiry | None:
+    """What expires first of the token and the certificate; None where neither says so."""
+    known = [expiry for expiry in (_token_expiry(credentials.token), _certificate_expiry(credentials.certificate)) if expiry]
+    return min(known, key=lambda expiry: expiry.moment, default=None)
+
+
+def _content(secret: Object, key: str, called: str) -> Object:
+    data = (secret.get("data") or {}).get(key)
+    if not data:
+        raise BadKubeconfig(f"{called} has nothing below the key {key}; put the cluster's kubeconfig there.")
+    try:
+        content = yaml.safe_load(base64.b64decode(data))
+    # What is deeply nested, or no text at all, ends the parser in ways of its own.
+    except (yaml.YAMLError, binascii.Error, ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise BadKubeconfig(f"{called} holds no kubeconfig below the key {key}; put the cluster's there.")
+    return content
+
+
+def harmless(content: Object, called: str) -> Object:
+    """The same kubeconfig. BadKubeconfig if it uses what is not in itself: that would be of the machine that uses it."""
+    for key, part in (("users", "user"), ("clusters", "cluster")):
+        for found in _parts(content, key, part, called):
+            if any(found.get(name) for name in COMMANDS):
+                raise BadKubeconfig(f"{called} that runs a command to log in, which is refused; put a token or a certificate in it.")
+            if any(found.get(name) for name in FILES):
+                raise BadKubeconfig(
+                    f"{called} that names files of some machine; make it anew with their content in it"
+                    " (kubectl config view --flatten --raw)."
+                )
+    return content
+
+
+def _parts(content: Object, key: str, part: str, called: str) -> Iterator[Object]:
+    entries = content.get(key) or []
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise BadKubeconfig(f"{called} whose {key} are not a list of named entries; make it anew.")
+    for entry in entries:
+        found = entry.get(part) or {}
+        if not isinstance(found, dict):
+            raise BadKubeconfig(f"{called} whose {key} are described wrongly; make it anew.")
+        yield found
+
+
+def _token_expiry(token: str) -> Expiry | None:
+    """The exp of a JSON web token. Nothing is verified: that is up to the server, and a wrong date only warns wrongly."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return None
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        return Expiry(datetime.fromtimestamp(int(claims["exp"]), UTC), "token")
+    except (ValueError, KeyError, TypeError, OverflowError, OSError, RecursionError):
+        return None
+
+
+def _certificate_expiry(certificate: bytes) -> Expiry | None:
+    if not certificate or x509 is None:
+        return None
+    try:
+        return Expiry(x509.load_pem_x509_certificate(certificate).not_valid_after_utc, "client certificate")
+    except ValueError:
+        return None

@@ -1,0 +1,272 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Writes for an order that only the holder of its lock can make: each object carries the token, and a higher one refuses the write.
+
+A set of objects is read first and only what differs is written, so that a second run writes nothing. Right before a write the lock
+itself is read once more, unless it was read so recently that it cannot have run out since: objects that a newer run found unchanged
+still carry an older token.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..common.types import Object
+from ..kube.client import FIELD_MANAGER, Kube, in_order, retry_conflicts
+from ..kube.errors import KubeError, NotFound
+from .lease import Lock, LockLost, verify
+
+Address = tuple[str, str, str, str]
+Adapt = Callable[[Object, Object], Object]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What was done to one object, or in check mode would be: created, changed, unchanged or deleted."""
+
+    action: str
+    before: Object | None
+    after: Object | None
+
+    @property
+    def item(self) -> Object:
+        return self.after or self.before or {}
+
+    @property
+    def changed(self) -> bool:
+        return self.action != "unchanged"
+
+
+class FencedWriter:
+    """Applies and deletes objects under a lock. `token_annotation` is where an object carries the token."""
+
+    def __init__(self, kube: Kube, lock: Lock, token_annotation: str, check_mode: bool = False) -> None:
+        self._kube = self._hub = kube
+        self._lock = lock
+        self._annotation = token_annotation
+        self._check_mode = check_mode
+        self._ours_until = 0.0  # on the monotonic clock, which goes on while this process is stopped
+        self._known: dict[Address, Object] = {}
+
+    def on(self, kube: Kube) -> FencedWriter:
+        """A writer for another cluster, under the same lock. The lock stays where it is."""
+        other = FencedWriter(kube, self._lock, self._annotation, self._check_mode)
+        other._hub = self._hub
+        return other
+
+    def apply(self, items: Iterable[Object], adapt: Adapt | None = None, known: Sequence[Object] = ()) -> list[Change]:
+        """Bring the objects to what they should be, those that others need first. The first error stops what depends on it.
+
+        `adapt` is given each object that is there already, as it is right before the write: it returns what is wanted in view of that,
+        and raises where it must not be touched. `known` are objects that were read just now and need not be read again.
+        """
+        self._known = {_address(item): item for item in known}
+        changes: list[Change] = []
+        for group in in_order(items):
+            changes += self._together(lambda item: self._apply(item, adapt), group)
+        return changes
+
+    def delete(self, items: Iterable[Object]) -> list[Change]:
+        """Ask for the deletion of the objects, in the opposite order; what is on its way out already is left alone."""
+        changes: list[Change] = []
+        for group in reversed(in_order(items)):
+            changes += self._together(self._delete, group)
+        return changes
+
+    def patch(self, item: Object, change: Callable[[Object], Object]) -> Change:
+        """Merge into an object that is there what `change` makes of it as it is now. Nothing is written if that changes nothing."""
+
+        def attempt() -> Change:
+            before = self.current(item)
+            if before is None:
+                raise NotFound(f"{_header(item)} is not there any more.")
+            changes = change(before)
+            if holds(before, changes, merged=True):
+                return Change("unchanged", before, before)
+            if not self._check_mode:
+                self._verify()
+            metadata = changes.get("metadata") or {}
+            token = {self._annotation: str(self._lock.token)}
+            body = {**changes, "metadata": {**metadata, "annotations": {**(metadata.get("annotations") or {}), **token}}}
+            return Change("changed", before, self._kube.patch(before, body, dry_run=self._check_mode))
+
+        return retry_conflicts(attempt)
+
+    def _together(self, work: Callable[[Object], Change], group: Sequence[Object]) -> list[Change]:
+        changes: list[Change] = []
+        for result in self._kube.in_parallel(work, group):
+            if isinstance(result, KubeError):
+                raise result
+            changes.append(result)
+        return changes
+
+    def _apply(self, wanted: Object, adapt: Adapt | None) -> Change:
+        return retry_conflicts(lambda: self._apply_once(wanted, adapt))
+
+    def _apply_once(self, wanted: Object, adapt: Adapt | None) -> Change:
+        before = self.current(wanted)
+        if adapt and before is not None:
+            wanted = adapt(wanted, before)
+        if before is not None and not self._changes(before, wanted):
+            return Change("unchanged", before, before)
+        if self._check_mode:
+            return Change("changed" if before else "created", before, self._predicted(wanted, before))
+        self._verify()
+        body = self._with_token(wanted, str(self._lock.token))
+        if before is not None:
+            body["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"]
+        # What belongs to an order is ours: a field that somebody else has set by hand goes back to what the order says.
+        after = self._kube.apply(body, force=True)
+        return Change("changed" if before else "created", before, after)
+
+    def _changes(self, before: Object, wanted: Object) -> bool:
+        """Whether applying `wanted` changes the object. On the hub we know its form; elsewhere it is whatever people have written.
+
+        There the server is asked about what seems to differ: it leaves out what is empty, and has its own way to write a quantity.
+        """
+        if not differs(before, wanted):
+            return False
+        if self._kube is self._hub:
+            return True
+        token = before["metadata"].get("annotations", {}).get(self._annotation)
+        would_be = self._kube.apply(self._with_token(wanted, token) if token else wanted, force=True, dry_run=True)
+        return _content(before) != _content(would_be)
+
+    def _with_token(self, wanted: Object, token: str) -> Object:
+        body = copy.deepcopy(wanted)
+        body["metadata"].setdefault("annotations", {})[self._annotation] = token
+        return body
+
+    def _predicted(self, wanted: Object, before: Object | None) -> Object:
+        try:
+            return self._kube.apply(wanted, force=True, dry_run=True)
+        except NotFound:
+            # Its namespace would only be made by this run.
+            return wanted if before is None else before
+
+    def _delete(self, item: Object) -> Change:
+        before = self.current(item)
+        if before is None or "deletionTimestamp" in before["metadata"]:
+            return Change("unchanged", before or item, before)
+        if not self._check_mode:
+            self._verify()
+            self._kube.delete(before, checked=True)
+        return Change("deleted", before, None)
+
+    def current(self, item: Object) -> Object | None:
+        """The object as it is now; LockLost if a newer run has written it."""
+        metadata = item["metadata"]
+        # Taken out: after a conflict it must be read.
+        found = self._known.pop(_address(item), None)
+        if found is None:
+            found = self._kube.find(item["apiVersion"], item["kind"], metadata["name"], metadata.get("namespace"))
+        if found is not None:
+            token = found["metadata"].get("annotations", {}).get(self._annotation, "0")
+            if token.isdigit() and int(token) > self._lock.token:
+                raise LockLost(
+                    f"{item['kind']} {metadata['name']} was written by a later run, with token {token} against our {self._lock.token}. "
+                    "Nothing was written; that run goes on."
+                )
+        return found
+
+    def verify(self) -> None:
+        """LockLost unless the lock is still ours. For right before a write that is not on the hub: no token goes with that."""
+        before = time.monotonic()
+        state = verify(self._hub, self._lock)
+        expires, now = state.expires(), self._hub.server_time()
+        if expires and now:
+            # The server's clock is known to a second.
+            self._ours_until = before + (expires - now).total_seconds() - 1.0
+
+    def _verify(self) -> None:
+        if time.monotonic() >= self._ours_until:
+            self.verify()
+
+
+def _address(item: Object) -> Address:
+    return item["apiVersion"], item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]
+
+
+def _content(item: Object) -> Object:
+    """The object without the server's bookkeeping of its versions."""
+    kept = {key: value for key, value in item["metadata"].items() if key not in ("managedFields", "resourceVersion", "generation")}
+    return item | {"metadata": kept}
+
+
+def differs(present: Object, wanted: Object) -> bool:
+    """Whether applying `wanted` would change `present`: a value is not as wanted, or a field of ours is no longer wanted."""
+    ours = next(
+        (
+            entry.get("fieldsV1")
+            for entry in present["metadata"].get("managedFields", [])
+            if (entry["manager"], entry["operation"]) == (FIELD_MANAGER, "Apply")
+        ),
+        None,
+    )
+    if ours is None:
+        return True
+    return not holds(present, wanted) or _has_unwanted(ours, wanted)
+
+
+def holds(present: Any, wanted: Any, merged: bool = False) -> bool:
+    """Whether all of `wanted` is in `present`. The server may add fields to an object, but never entries to a list of ours.
+
+    None is a field that is left to the server, but where `wanted` is to be `merged` one that must not be there.
+    """
+    if isinstance(wanted, Mapping):
+        asked = wanted.items() if merged else [entry for entry in wanted.items() if entry[1] is not None]
+        return isinstance(present, Mapping) and all(holds(present.get(key), value, merged) for key, value in asked)
+    if isinstance(wanted, list):
+        return isinstance(present, list) and len(present) == len(wanted) and all(map(holds, present, wanted))
+    return bool(present == wanted)
+
+
+def _has_unwanted(fields: Mapping[str, Any], wanted: Any) -> bool:
+    """Whether a field that we own, by the server's book, is not in `wanted`. Lists were compared in full already."""
+    for key, inner in fields.items():
+        name = key[2:]
+        if not key.startswith("f:") or name.endswith("/lock-token"):
+            continue
+        if name == "annotations" and all(key == "." or key.endswith("/lock-token") for key in inner):
+            # Our own token is there, and is not part of what is wanted.
+            continue
+        if not isinstance(wanted, Mapping) or name not in wanted:
+            return True
+        if isinstance(inner, Mapping) and inner and isinstance(wanted[name], Mapping) and _has_unwanted(inner, wanted[name]):
+            return True
+    return False
+
+
+def diff(changes: Sequence[Change]) -> list[dict[str, str]]:
+    """Before and after for `--diff`, an object each. Values of secrets are not shown, only that they differ."""
+    return [
+        {
+            "before_header": _header(change.item),
+            "after_header": _header(change.item),
+            "before": _readable(change.before, change.after),
+            "after": _readable(change.after, change.before),
+        }
+        for change in changes
+        if change.changed
+    ]
+
+
+def _header(item: Object) -> str:
+    return f"{item['kind']} {item['metadata'].get('namespace', '')}/{item['metadata']['name']}"
+
+
+def _readable(item: Object | None, other: Object | None) -> str:
+    if item is None:
+        return ""
+    shown = {key: value for key, value in item.items() if key != "status"}
+    keep = ("name", "namespace", "labels", "annotations", "finalizers")
+    shown["metadata"] = {key: value for key, value in item["metadata"].items() if key in keep}
+    if item["kind"] == "Secret":
+        known = (other or {}).get("data") or {}
+        shown["data"] = {key: "(as before)" if known.get(key) == value else "(hidden)" for key, value in (item.get("data") or {}).items()}
+    return json.dumps(shown, indent=2, sort_keys=True) + "\n"

@@ -1,0 +1,142 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""One cluster as a task works on it: that of an order, or one without any. Which provider it has only the factory knows."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TypeVar
+
+from ..common.types import Object
+from ..kube.client import Kube
+from ..kube.errors import Invalid
+from ..lock.fenced_writer import Change, FencedWriter
+from ..lock.lease import DURATION, Lock, acquire, predict, read, release
+from ..providers.base import ClusterRef, NotReadyYet, Provider, ProviderError
+from ..providers.factory import ProviderFactory, checked
+from ..providers.model import ClusterRequest, ObservedCluster
+from .model import ClusterOrder, Names, label_value
+from .observed import provider_type, recorded_cluster
+from .snapshot import cluster_ref
+
+POLL_SECONDS = 1.0
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Which cluster a task is about, and who serves it. What is `kept` of it helps the provider to find it.
+
+    Its lock is `lock_name` in `lock_namespace`: that of its order, so that a task and the playbooks never work on it at once.
+    """
+
+    ref: ClusterRef
+    provider: str
+    names: Names
+    kept: ObservedCluster
+    lock_namespace: str
+    lock_name: str
+
+    @classmethod
+    def of_order(cls, kube: Kube, order: ClusterOrder, provider: str | None) -> Subject:
+        made_by = provider_type(order)
+        if provider and made_by and provider != made_by:
+            raise Invalid(
+                f"The cluster of {order.namespace}/{order.name} was made by the provider {made_by} and cannot be served by {provider};"
+                " delete the order and place another one to change the provider.",
+                ["provider"],
+            )
+        if not provider and not made_by:
+            raise Invalid(f"No provider is known for {order.namespace}/{order.name} yet: set provider.", ["provider"])
+        return cls(cluster_ref(kube, order), made_by or provider or "", order.names, recorded_cluster(order), order.namespace, order.name)
+
+    @classmethod
+    def by_name(cls, kube: Kube, names: Names, name: str, namespace: str, provider: str) -> Subject:
+        """A cluster without an order. Its labels tell it from others in the namespace."""
+        labels = {f"{names.group}/cluster": label_value(name)}
+        ref = ClusterRef(kube, name, namespace, labels, names.resource_class_label)
+        return cls(ref, provider, names, ObservedCluster(), lock_namespace=namespace, lock_name=name)
+
+    def to_look(self) -> Provider:
+        """The provider, which without a lock can change nothing."""
+        return ProviderFactory.at(self.provider, self.ref)
+
+    @contextlib.contextmanager
+    def to_change(self, lock: Lock | None, holder: str, check_mode: bool) -> Iterator[Provider]:
+        """The provider, with the lock that the run has, or with the cluster's own for as long as this lasts."""
+        kube, own = self.ref.kube, lock is None
+        if lock is None and check_mode:
+            lock = predict(read(kube, self.lock_namespace, self.lock_name), holder, DURATION, kube.server_time())
+        elif lock is None:
+            lock = acquire(kube, self.lock_namespace, self.lock_name, holder)
+        try:
+            writer = FencedWriter(kube, lock, self.names.lock_token_annotation, check_mode)
+            yield ProviderFactory.at(self.provider, replace(self.ref, writer=writer, check_mode=check_mode))
+        finally:
+            if own and not check_mode:
+                release(kube, lock)
+
+
+def bring_about(provider: Provider, kept: ObservedCluster, request: ClusterRequest) -> ObservedCluster:
+    """Make the cluster, or change it to what is asked for now."""
+    wanted = checked(type(provider), request)
+    provider.rely_on(wanted)
+    spec = provider.status(kept)
+    if spec.is_going:
+        raise NotReadyYet(f"The cluster {provider.ref.name} is still being deleted; it is made again when it is gone.")
+    return provider.update(spec, wanted) if spec.exists else provider.create(wanted)
+
+
+def wait_until_ready(provider: Provider, spec: ObservedCluster, timeout: float) -> ObservedCluster:
+    """Look until the cluster is ready. One that has failed is not waited for."""
+
+    def look() -> ObservedCluster | None:
+        seen = provider.status(spec)
+        if seen.status == "failed":
+            raise ProviderError(f"The cluster {provider.ref.name} has failed: {seen.status_details}.")
+        return seen if seen.status == "ready" else None
+
+    def problem() -> str:
+        seen = provider.status(spec)
+        return f"The cluster {provider.ref.name} is not ready after {timeout:g} s, but {seen.status}: {seen.status_details}."
+
+    return _poll(look, timeout, problem)
+
+
+def wait_until_gone(try_to_delete: Callable[[], bool], name: str, timeout: float) -> None:
+    """Ask for the deletion until nothing is left; each time anew, because one step of it may need another to be over."""
+    _poll(try_to_delete, timeout, lambda: f"The cluster {name} is not gone after {timeout:g} s; the deletion goes on.")
+
+
+def _poll(look: Callable[[], Found | None], timeout: float, problem: Callable[[], str]) -> Found:
+    deadline = time.monotonic() + timeout
+    while True:
+        found = look()
+        if found:
+            return found
+        if time.monotonic() >= deadline:
+            raise NotReadyYet(problem())
+        time.sleep(POLL_SECONDS)
+
+
+def shown(subject: Subject, spec: ObservedCluster) -> Object:
+    """A cluster for a task's result."""
+    fields = ("internal_id", "external_id", "status", "status_details", "retryable", "cloud_provider", "region", "multi_az")
+    more = ("version", "api_url", "console_url", "installed", "updating")
+    return {
+        "name": subject.ref.name,
+        "namespace": subject.ref.namespace,
+        "provider": subject.provider,
+        **{name: getattr(spec, name) for name in (*fields, *more)},
+        "node_sets": [asdict(item) for item in spec.node_sets],
+        "conditions": {kind: asdict(verdict) for kind, verdict in spec.conditions.items()},
+        "additional_info": dict(spec.additional_info),
+    }
+
+
+def objects(changes: Sequence[Change]) -> list[Object]:
+    """What was done, an entry for each object, for a task's result."""
+    return [{"kind": change.item["kind"], "name": change.item["metadata"]["name"], "action": change.action} for change in changes]

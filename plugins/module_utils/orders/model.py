@@ -1,0 +1,240 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The ClusterOrder and the names around it: what is ordered and what is known of it. It talks to nobody and decides nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Literal
+
+from ..common.argument_specs import DEFAULT_GROUP
+from ..common.text import as_reason, shortened
+from ..common.timestamps import format_time, parse_time
+from ..common.types import Object
+from ..providers.model import NodeRequest
+from .osac import restored
+
+ManagementState = Literal["managed", "manual", "unmanaged"]
+
+SERVICE_ACCOUNT = ROLE_BINDING = "cloudkit"
+NAME_LIMIT = 63  # of a namespace's name and of a label's value
+MESSAGE_LIMIT, TASK_LIMIT = 32768, 1024
+FIRST_RETRY, LAST_RETRY = timedelta(seconds=30), timedelta(minutes=30)
+
+PROGRESSING, READY, FAILED, DEGRADED, DELETING = "Progressing", "Ready", "Failed", "Degraded", "Deleting"
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names that contain the API group, which a site chooses."""
+
+    group: str = DEFAULT_GROUP
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/v1alpha1"
+
+    @property
+    def controller_finalizer(self) -> str:
+        """Of whoever plays the controller."""
+        return f"{self.group}/finalizer"
+
+    @property
+    def infrastructure_finalizer(self) -> str:
+        """Ours, on the order and on its namespace."""
+        return f"{self.group}/infrastructure"
+
+    @property
+    def order_label(self) -> str:
+        return f"{self.group}/clusterorder"
+
+    @property
+    def order_namespace_label(self) -> str:
+        return f"{self.group}/clusterorder-namespace"
+
+    @property
+    def resource_class_label(self) -> str:
+        return f"{self.group}/resource-class"
+
+    @property
+    def management_state_annotation(self) -> str:
+        return f"{self.group}/management-state"
+
+    @property
+    def lock_token_annotation(self) -> str:
+        return f"{self.group}/lock-token"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a run failed. `attempts` and `next_attempt` belong to the order: `with_failure` counts and dates them."""
+
+    reason: str
+    message: str
+    task: str = ""
+    retryable: bool = True
+    attempts: int = 0
+    next_attempt: datetime | None = None
+
+    @classmethod
+    def from_status(cls, failure: Object) -> Failure:
+        return cls(
+            reason=failure.get("reason", "Error"),
+            message=failure.get("message", ""),
+            task=failure.get("task", ""),
+            retryable=failure.get("retryable", False),
+            attempts=failure.get("attempts", 0),
+            next_attempt=parse_time(failure.get("nextAttempt")),
+        )
+
+    def to_status(self) -> Object:
+        status: Object = {"reason": as_reason(self.reason), "message": shortened(self.message, MESSAGE_LIMIT)}
+        if self.task:
+            status["task"] = shortened(self.task, TASK_LIMIT)
+        status |= {"retryable": self.retryable, "attempts": self.attempts}
+        if self.next_attempt is not None:
+            status["nextAttempt"] = format_time(self.next_attempt)
+        return status
+
+    def is_due(self, now: datetime) -> bool:
+        """Whether it is time to try again. Without a date it is, so that a status somebody edited cannot block an order for ever."""
+        return self.retryable and (self.next_attempt is None or self.next_attempt <= now)
+
+
+@dataclass(frozen=True)
+class ClusterOrder:
+    """A tenant's order as the API server has it. Nothing in it is changed: a new state is a new object."""
+
+    namespace: str
+    name: str
+    template_id: str
+    uid: str = ""
+    generation: int = 0
+    resource_version: str = ""
+    template_parameters: str = ""
+    node_requests: tuple[NodeRequest, ...] = ()
+    finalizers: tuple[str, ...] = ()
+    is_deleting: bool = False
+    management_state: ManagementState = "managed"
+    status: Object = field(default_factory=dict)
+    names: Names = field(default_factory=Names)
+    raw: Object = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def from_object(cls, item: Object, group: str = DEFAULT_GROUP) -> ClusterOrder:
+        """The order in an API object. Its `status` has our fields also where another controller's CRD dropped them."""
+        metadata, spec, names = item["metadata"], item.get("spec") or {}, Names(group)
+        requests = spec.get("nodeRequests") or []
+        return cls(
+            namespace=metadata["namespace"],
+            name=metadata["name"],
+            template_id=spec.get("templateID", ""),
+            uid=metadata.get("uid", ""),
+            generation=metadata.get("generation", 0),
+            resource_version=metadata.get("resourceVersion", ""),
+            template_parameters=spec.get("templateParameters") or "",
+            node_requests=tuple(NodeRequest(request["resourceClass"], request["numberOfNodes"]) for request in requests),
+            finalizers=tuple(metadata.get("finalizers") or ()),
+            is_deleting=bool(metadata.get("deletionTimestamp")),
+            management_state=_management_state((metadata.get("annotations") or {}).get(names.management_state_annotation)),
+            status=restored(item.get("status") or {}),
+            names=names,
+            raw=item,
+        )
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What everything that belongs to the order is labelled with, its working namespace too."""
+        return {self.names.order_label: label_value(self.name), self.names.order_namespace_label: self.namespace}
+
+    @property
+    def phase(self) -> str:
+        return str(self.status.get("phase", ""))
+
+    @property
+    def is_carried_out(self) -> bool:
+        """Whether the spec as it is now went through its template's install once."""
+        return bool(self.status.get("configVersion") == config_version(self))
+
+    @property
+    def failure(self) -> Failure | None:
+        """What went wrong with the spec as it is now. A failure of an older spec, or from before the deletion, is none."""
+        failure = self.status.get("failure")
+        if not failure or self.status.get("observedGeneration", self.generation) != self.generation:
+            return None
+        return Failure.from_status(failure)
+
+    def condition(self, kind: str) -> Object | None:
+        return next((item for item in self.status.get("conditions", []) if item.get("type") == kind), None)
+
+
+def config_version(order: ClusterOrder) -> str:
+    """A short hash of what is carried out of the spec. How the parameters are laid out and the order of the classes don't matter."""
+    try:
+        text = json.dumps(json.loads(order.template_parameters or "{}"), sort_keys=True)
+    except (ValueError, RecursionError):  # not JSON: refused later, and still two such texts must not look alike
+        text = order.template_parameters
+    requests = sorted((request.resource_class, request.number_of_nodes) for request in order.node_requests)
+    return _digest(json.dumps([order.template_id, text, requests]))
+
+
+def working_namespace(order_namespace: str, order_name: str) -> str:
+    """The namespace on the hub that holds what is made for an order.
+
+    Too long a name is cut and gets a hash of both names, and so does one with a dot, which no namespace may have. Two different
+    orders can still get the same name (`a-b` + `c`, `a` + `b-c`): whoever finds the namespace there must ask `owns_namespace`.
+    """
+    joined = f"{order_namespace}-{order_name}"
+    if len(joined) <= NAME_LIMIT and "." not in joined:
+        return joined
+    return _cut_with_hash(joined.replace(".", "-"), f"{order_namespace}/{order_name}")
+
+
+def owns_namespace(order: ClusterOrder, namespace: Object) -> bool:
+    """Whether this Namespace object is the order's own. One without our labels is somebody else's.
+
+    A namespace that an OSAC controller made has only the label with the order's name. That is enough: of two orders with the same
+    working namespace no two have the same name.
+    """
+    metadata = namespace["metadata"]
+    labels = metadata.get("labels") or {}
+    return bool(
+        metadata["name"] == working_namespace(order.namespace, order.name)
+        and labels.get(order.names.order_label) == label_value(order.name)
+        and labels.get(order.names.order_namespace_label, order.namespace) == order.namespace
+    )
+
+
+def label_value(name: str) -> str:
+    """A name as a label's value. Our CRD allows no name that is too long for one; others' do."""
+    return name if len(name) <= NAME_LIMIT else _cut_with_hash(name, name)
+
+
+def with_failure(status: Object, failure: Failure, now: datetime) -> Object:
+    """The status with one more failed attempt. The wait doubles from 30 seconds up to 30 minutes."""
+    before = int((status.get("failure") or {}).get("attempts", 0))
+    wait = min(FIRST_RETRY * 2 ** min(before, 16), LAST_RETRY)
+    counted = Failure(
+        failure.reason, failure.message, failure.task, failure.retryable, before + 1, now + wait if failure.retryable else None
+    )
+    return status | {"failure": counted.to_status()}
+
+
+def _management_state(text: str | None) -> ManagementState:
+    word = (text or "managed").strip().lower()
+    if word == "managed":
+        return "managed"
+    # Whoever wrote something else wanted us to keep our hands off; the status is still shown.
+    return "unmanaged" if word == "unmanaged" else "manual"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _cut_with_hash(text: str, whole: str) -> str:
+    digest = _digest(whole)
+    return f"{text[: NAME_LIMIT - len(digest) - 1].rstrip('-._')}-{digest}"

@@ -1,0 +1,354 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""An order as its tenant deals with it: place, change, withdraw, wait, look up. It takes no lock and makes no cluster.
+
+What is shown of an order never holds the values of its template's parameters, because some of them are secrets.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from ..common.types import Object
+from ..kube.client import FIELD_MANAGER, Kube, retry_conflicts
+from ..kube.errors import ApplyConflict, Forbidden, Invalid, KubeError
+from ..lock.fenced_writer import Change
+from ..templates.catalogue import COLLECTION
+from .fulfillment import Fulfillment
+from .model import FAILED, READY, ClusterOrder, Names
+from .snapshot import Snapshot
+from .status import next_action
+
+HIDDEN, HIDDEN_CHANGED = "(hidden)", "(hidden, changed)"
+PARAMETERS_LIMIT = 262144  # as the CRD has it
+POLL_SECONDS = 2.0
+# It repeats the whole object, parameters and all.
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+SHOWN_METADATA = ("name", "namespace", "uid", "generation", "labels", "annotations", "finalizers", "creationTimestamp", "deletionTimestamp")
+
+
+class OrderRefused(KubeError):
+    """The order cannot be what is asked for; the text says what to do instead."""
+
+
+class OrderFailed(KubeError):
+    """What was waited for will not come without somebody doing something."""
+
+
+class NotInTime(KubeError):
+    """What was waited for has not come yet."""
+
+    retryable = True
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a tenant asks for. None means: as it is, and the template's default in a new order."""
+
+    namespace: str
+    name: str
+    template_id: str | None = None
+    template_parameters: Mapping[str, Any] | None = field(default=None, repr=False)
+    node_requests: Sequence[Mapping[str, Any]] | None = None
+    labels: Mapping[str, str] | None = None
+    annotations: Mapping[str, str] | None = None
+
+
+# Place, change, withdraw
+
+
+def find(kube: Kube, names: Names, namespace: str, name: str) -> ClusterOrder | None:
+    item = kube.find(names.api_version, "ClusterOrder", name, namespace)
+    return ClusterOrder.from_object(item, names.group) if item else None
+
+
+def place(kube: Kube, names: Names, wanted: Wanted, *, force: bool = False, check_mode: bool = False) -> Change:
+    """Make the order what is asked for. What another manager has set is an ApplyConflict, unless `force`."""
+    return retry_conflicts(lambda: _place(kube, names, wanted, force, check_mode))
+
+
+def withdraw(kube: Kube, names: Names, namespace: str, name: str, *, check_mode: bool = False) -> Change | None:
+    """Ask for the order's deletion, which takes its cluster with it. None if there is no such order."""
+    order = find(kube, names, namespace, name)
+    if order is None:
+        return None
+    if order.is_deleting:
+        return Change("unchanged", order.raw, order.raw)
+    kube.delete(order.raw, checked=True, dry_run=check_mode)
+    return Change("deleted", order.raw, None)
+
+
+def _place(kube: Kube, names: Names, wanted: Wanted, force: bool, check_mode: bool) -> Change:
+    present = find(kube, names, wanted.namespace, wanted.name)
+    called = f"ClusterOrder {wanted.namespace}/{wanted.name}"
+    if present is None and not wanted.template_id:
+        raise OrderRefused(f"There is no {called} yet; to place it, give template_id.")
+    if present is not None and present.is_deleting:
+        raise OrderRefused(f"{called} is being deleted; place it again when it is gone.")
+    if present is not None and wanted.template_id and _full(wanted.template_id) != _full(present.template_id):
+        raise OrderRefused(
+            f"{called} is for the template {present.template_id}, which cannot be changed to {wanted.template_id}: "
+            "place another order, or delete this one first."
+        )
+    fields = _fields(wanted, present)
+    before = present.raw if present else None
+    if before is not None and not _would_change(before, fields):
+        return Change("unchanged", before, before)
+    item: Object = {"apiVersion": names.api_version, "kind": "ClusterOrder"} | _with_ours(fields, before)
+    item["metadata"] = {"name": wanted.name, "namespace": wanted.namespace} | item.get("metadata", {})
+    if before is not None:
+        # Not made anew where somebody has deleted it meanwhile.
+        item["metadata"]["uid"] = before["metadata"]["uid"]
+    try:
+        after = kube.apply(item, force=force, dry_run=check_mode)
+        after = _without_surplus_nodes(kube, after, wanted, force, check_mode)
+    except ApplyConflict as error:
+        raise ApplyConflict(f"{error} With force=true this task takes them over.", error.fields) from None
+    except Invalid as error:
+        raise Invalid(_unspoken(str(error), fields), error.fields) from None
+    return Change("changed" if before else "created", before, after)
+
+
+def _full(template_id: str) -> str:
+    return template_id if "." in template_id else f"{COLLECTION}.{template_id}"
+
+
+def _fields(wanted: Wanted, present: ClusterOrder | None) -> Object:
+    """What is asked for, as a part of the object."""
+    spec: Object = {}
+    if present is not None:
+        spec["templateID"] = present.template_id
+    elif wanted.template_id:
+        spec["templateID"] = wanted.template_id
+    if wanted.template_parameters is not None:
+        spec["templateParameters"] = _as_text(wanted.template_parameters, present.template_parameters if present else "")
+    if wanted.node_requests is not None:
+        spec["nodeRequests"] = [dict(request) for request in wanted.node_requests]
+    metadata = {name: dict(value) for name, value in (("labels", wanted.labels), ("annotations", wanted.annotations)) if value is not None}
+    return {"spec": spec} | ({"metadata": metadata} if metadata else {})
+
+
+def _as_text(parameters: Mapping[str, Any], present: str) -> str:
+    """The parameters as JSON. A text that is there and says the same stays as it is written."""
+    try:
+        text = json.dumps(parameters, sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise OrderRefused(f"template_parameters has a value that JSON does not have ({error}); put it in quotes.") from None
+    if len(text) > PARAMETERS_LIMIT:
+        raise OrderRefused(f"template_parameters are {len(text)} characters as JSON; an order holds {PARAMETERS_LIMIT} at most.")
+    return present if _parsed(present) == json.loads(text) else text
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _would_change(present: Object, fields: Object) -> bool:
+    spec, wanted = present.get("spec") or {}, fields["spec"]
+    if any(spec.get(name) != value for name, value in wanted.items() if name != "nodeRequests"):
+        return True
+    if "nodeRequests" in wanted and _by_class(spec.get("nodeRequests") or []) != _by_class(wanted["nodeRequests"]):
+        return True
+    metadata = present["metadata"]
+    return any(not value.items() <= (metadata.get(name) or {}).items() for name, value in fields.get("metadata", {}).items())
+
+
+def _by_class(requests: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    return {request["resourceClass"]: request["numberOfNodes"] for request in requests}
+
+
+def _with_ours(fields: Object, present: Object | None) -> Object:
+    """The fields and, of what is not asked for, what an earlier task has set: left out of an apply it would go."""
+    if present is None:
+        return fields
+    ours: Object = next((entry["fieldsV1"] for entry in present["metadata"].get("managedFields", []) if _is_apply_of_ours(entry)), {})
+    spec = {name: present["spec"][name] for name in ("templateParameters", "nodeRequests") if f"f:{name}" in ours.get("f:spec", {})}
+    if "nodeRequests" in spec:
+        kept = [key for key in ours["f:spec"]["f:nodeRequests"] if key.startswith("k:")]
+        classes = {json.loads(key[2:])["resourceClass"] for key in kept}
+        spec["nodeRequests"] = [request for request in spec["nodeRequests"] if request["resourceClass"] in classes]
+    metadata: Object = {}
+    for kind in ("labels", "annotations"):
+        owned = [key[2:] for key in ours.get("f:metadata", {}).get(f"f:{kind}", {}) if key.startswith("f:")]
+        values = {name: present["metadata"][kind][name] for name in owned} | fields.get("metadata", {}).get(kind, {})
+        if values:
+            metadata[kind] = values
+    return {"spec": spec | fields["spec"]} | ({"metadata": metadata} if metadata else {})
+
+
+def _is_apply_of_ours(entry: Mapping[str, Any]) -> bool:
+    return (entry["manager"], entry["operation"]) == (FIELD_MANAGER, "Apply") and not entry.get("subresource")
+
+
+def _without_surplus_nodes(kube: Kube, order: Object, wanted: Wanted, force: bool, check_mode: bool) -> Object:
+    """An apply merges the list by class: classes that another manager has put in stay. They go as well, if that is wanted."""
+    if wanted.node_requests is None:
+        return order
+    classes = _by_class(wanted.node_requests)
+    present = order["spec"].get("nodeRequests") or []
+    surplus = [number for number, request in enumerate(present) if request["resourceClass"] not in classes]
+    if not surplus:
+        return order
+    if not force:
+        names = ", ".join(present[number]["resourceClass"] for number in surplus)
+        raise ApplyConflict(f"apply ClusterOrder {wanted.namespace}/{wanted.name}: another manager has asked for nodes of {names}.", {})
+    if check_mode:
+        kept = [request for request in present if request["resourceClass"] in classes]
+        return order | {"spec": order["spec"] | {"nodeRequests": kept}}
+    return kube.patch(order, [{"op": "remove", "path": f"/spec/nodeRequests/{number}"} for number in reversed(surplus)])
+
+
+def _unspoken(message: str, fields: Object) -> str:
+    """A server's complaint, without the parameters that it may repeat."""
+    text = fields["spec"].get("templateParameters") or ""
+    for form in (text, json.dumps(text)[1:-1]):
+        if len(form) > len("{}"):
+            message = message.replace(form, HIDDEN)
+    return message
+
+
+# Wait
+
+
+def wait_until_ready(kube: Kube, names: Names, namespace: str, name: str, timeout: float) -> ClusterOrder:
+    """Wait until the order as it is now is Ready; OrderFailed as soon as that needs somebody to do something."""
+
+    def look(order: ClusterOrder | None) -> bool:
+        if order is None or order.is_deleting:
+            raise OrderFailed(f"ClusterOrder {namespace}/{name} was deleted while it was waited for.")
+        _raise_if_stuck(order, "is Failed")
+        return order.phase == READY and order.status.get("observedGeneration", order.generation) == order.generation
+
+    order = _wait(kube, names, namespace, name, timeout, look, "Ready")
+    if order is None:
+        raise AssertionError("the wait for an order that is gone has ended already")
+    return order
+
+
+def wait_until_gone(kube: Kube, names: Names, namespace: str, name: str, uid: str, timeout: float) -> None:
+    """Wait until the order, that very one, is gone; OrderFailed as soon as that needs somebody to do something."""
+
+    def look(order: ClusterOrder | None) -> bool:
+        if order is None or order.uid != uid:
+            return True
+        _raise_if_stuck(order, "cannot be deleted")
+        return False
+
+    _wait(kube, names, namespace, name, timeout, look, "gone")
+
+
+def _raise_if_stuck(order: ClusterOrder, what: str) -> None:
+    failure = order.failure
+    if failure and not failure.retryable and (order.is_deleting or order.phase == FAILED):
+        task = f"{failure.task}: " if failure.task else ""
+        raise OrderFailed(f"ClusterOrder {order.namespace}/{order.name} {what} ({failure.reason}): {task}{failure.message}")
+
+
+def _wait(
+    kube: Kube, names: Names, namespace: str, name: str, timeout: float, done: Callable[[ClusterOrder | None], bool], what: str
+) -> ClusterOrder | None:
+    deadline = time.monotonic() + timeout
+    order: ClusterOrder | None = None
+    while True:
+        try:
+            order = find(kube, names, namespace, name)
+            if done(order):
+                return order
+        except KubeError as error:
+            # A server that restarts ends no wait of an hour.
+            if not error.retryable or time.monotonic() >= deadline:
+                raise
+        if time.monotonic() >= deadline:
+            raise NotInTime(f"ClusterOrder {namespace}/{name} is not {what} after {timeout:.0f} seconds: {_standing(order)}")
+        time.sleep(min(POLL_SECONDS, max(0.1, deadline - time.monotonic())))
+
+
+def _standing(order: ClusterOrder | None) -> str:
+    """Where an order stands, in one sentence."""
+    if order is None or not order.phase:
+        return "nobody has taken it up; run create_cluster for it"
+    unmet = [item for item in order.status.get("conditions", []) if item["status"] != "True" and item["type"] != "Deleting"]
+    condition = order.condition("Deleting") if order.is_deleting else next(iter(unmet), None)
+    reason = order.failure.message if order.failure else (condition or {}).get("message")
+    return f"it is {order.phase}. {reason or ''}".strip()
+
+
+# Look up
+
+
+def look_up(kube: Kube, names: Names, name: str | None, namespace: str | None, label_selector: str) -> list[ClusterOrder]:
+    """The orders of that name, in that namespace, with those labels."""
+    # The name as a selector too, so that all three hold at once.
+    by_name = f"metadata.name={name}" if name else ""
+    try:
+        items = kube.list_all(names.api_version, "ClusterOrder", namespace, label_selector, by_name)
+    except Invalid as error:
+        raise Invalid(f"{error}; check the label selector {label_selector!r}.", error.fields) from None
+    return [ClusterOrder.from_object(item, names.group) for item in items]
+
+
+def next_actions(kube: Kube, names: Names, orders: Sequence[ClusterOrder]) -> list[str | None] | None:
+    """What is to be done next for each order; None where the asker may not look at what it is told from."""
+    if not orders:
+        return []
+    try:
+        if len(orders) == 1:
+            world = Fulfillment(kube, names, {}).look(orders[0])
+            return [next_action(orders[0], world.cluster, kube.server_time() or datetime.now(UTC))]
+        hub = Snapshot(kube, names, orders)
+    except Forbidden:
+        return None
+    return [hub.next_action(order) for order in orders]
+
+
+# Show
+
+
+def shown(order: ClusterOrder) -> Object:
+    """An order for a task's result: of its template's parameters only the names."""
+    return _shown(order.raw, sorted(_parameters(order.raw))) | {"status": order.status}
+
+
+def diff(change: Change) -> dict[str, str]:
+    """Before and after, for `--diff`. Of a parameter that has another value it is told that it has, and not which."""
+    header = f"ClusterOrder {change.item['metadata']['namespace']}/{change.item['metadata']['name']}"
+    return {
+        "before_header": header,
+        "after_header": header,
+        "before": _readable(change.before, None),
+        "after": _readable(change.after, change.before),
+    }
+
+
+def _readable(item: Object | None, before: Object | None) -> str:
+    if item is None:
+        return ""
+    parameters, known = _parameters(item), _parameters(before or item)
+    hidden = {name: HIDDEN if name in known and known[name] == value else HIDDEN_CHANGED for name, value in parameters.items()}
+    told = _shown(item, hidden)
+    told["metadata"] = {name: value for name, value in told["metadata"].items() if name in ("labels", "annotations", "name", "namespace")}
+    return json.dumps(told, indent=2, sort_keys=True) + "\n"
+
+
+def _shown(item: Object, parameters: Any) -> Object:
+    metadata = {name: item["metadata"][name] for name in SHOWN_METADATA if name in item["metadata"]}
+    if LAST_APPLIED in metadata.get("annotations", {}):
+        metadata["annotations"] = {name: value for name, value in metadata["annotations"].items() if name != LAST_APPLIED}
+    spec = {name: value for name, value in item["spec"].items() if name != "templateParameters"}
+    if "templateParameters" in item["spec"]:
+        spec["templateParameters"] = parameters
+    return {"metadata": metadata, "spec": spec}
+
+
+def _parameters(item: Object) -> dict[str, Any]:
+    """The parameters by name; none where the text is no JSON object."""
+    parsed = _parsed(item["spec"].get("templateParameters") or "{}")
+    return parsed if isinstance(parsed, dict) else {}

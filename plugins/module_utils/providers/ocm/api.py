@@ -1,0 +1,229 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""OpenShift Cluster Manager's REST API over one connection: tokens, repeated requests, pages, errors. It knows nothing of clusters.
+
+What is sent again: anything that the server put off (429, or 503 with Retry-After) or that cannot have arrived; and what does no harm
+twice (GET, PATCH, DELETE) also after another failure of the server or the way. A POST that may have been carried out is never sent
+again: its error is retryable, and who comes back looks first whether it was.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from ...common.third_party import urllib3
+from ...common.types import Object
+from ...kube.client import CONNECT_SECONDS, FIELD_MANAGER, FIRST_WAIT, LONGEST_WAIT, READ_SECONDS, TRIES, reason_of
+from ...kube.errors import Conflict, Forbidden, Invalid, KubeError, NotFound, ServerError, TooManyRequests, Unauthorized, Unreachable
+
+URL = "https://api.openshift.com"
+TOKEN_URL = "https://sso.redhat.com/auth/realms/redhat-external/protocol/openid-connect/token"  # noqa: S105 - an address
+CLIENT_ID = "cloud-services"
+ROOT = "/api/clusters_mgmt/v1"
+PAGE = 100
+SHORTEST_SECRET = 4  # characters; hiding shorter ones would only garble a message
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+KINDS: Mapping[int, type[KubeError]] = {
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    429: TooManyRequests,
+}
+
+
+@dataclass(frozen=True)
+class Access:
+    """Where OpenShift Cluster Manager is, and the offline token of who asks."""
+
+    token: str = field(repr=False)
+    url: str = URL
+    token_url: str = TOKEN_URL
+    client_id: str = CLIENT_ID
+
+    def __post_init__(self) -> None:
+        for name in ("url", "token_url"):
+            parts = urlsplit(getattr(self, name))
+            if not parts.hostname or parts.username or not (parts.scheme == "https" or parts.hostname in LOOPBACK):
+                # Not repeated: a password may be in it.
+                raise Invalid(f"{name} is no address for OpenShift Cluster Manager; it looks like {URL}, begins with https.", [name])
+
+
+class OcmApi:
+    """A connection as one account. `requests` counts what was sent."""
+
+    def __init__(self, access: Access, timeout: urllib3.Timeout | None = None) -> None:
+        self.access = access
+        self.requests = 0
+        self._pool = urllib3.PoolManager(retries=False, timeout=timeout or urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS))
+        self._token = ""
+        self._token_ends = 0.0
+        self._hidden: set[str] = set()
+        self.hide([access.token])
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Values that no error may repeat, wherever the server puts them."""
+        for secret in secrets:
+            self._hidden |= {line for line in (secret, *secret.splitlines()) if len(line) >= SHORTEST_SECRET}
+
+    # What can be asked
+
+    def get(self, path: str, what: str) -> Object:
+        return self._json("GET", path, what)
+
+    def find(self, path: str, what: str) -> Object | None:
+        """The object, or None where it is not there."""
+        try:
+            return self.get(path, what)
+        except NotFound:
+            return None
+
+    def list_all(self, path: str, what: str, search: str = "") -> list[Object]:
+        """All objects of a collection, page by page."""
+        items: list[Object] = []
+        page = 1
+        while True:
+            answer = self._json("GET", path, what, {"page": str(page), "size": str(PAGE), "search": search})
+            new = answer.get("items") or []
+            items += new
+            if not new or len(items) >= int(answer.get("total") or 0):
+                return items
+            page += 1
+
+    def post(self, path: str, what: str, body: Object, *, dry_run: bool = False) -> Object:
+        return self._json("POST", path, what, {"dryRun": "true" if dry_run else ""}, body)
+
+    def patch(self, path: str, what: str, body: Object) -> Object:
+        return self._json("PATCH", path, what, body=body)
+
+    def delete(self, path: str, what: str, *, dry_run: bool = False) -> bool:
+        """Ask for the deletion; False where it was gone already."""
+        try:
+            self._json("DELETE", path, what, {"dry_run": "true" if dry_run else ""})
+        except NotFound:
+            return False
+        return True
+
+    # How it is sent
+
+    def _json(self, method: str, path: str, what: str, query: Mapping[str, str] | None = None, body: Object | None = None) -> Object:
+        given = {name: value for name, value in (query or {}).items() if value}
+        url = f"{self.access.url.rstrip('/')}{ROOT}/{path}{'?' if given else ''}{urlencode(given)}"
+        data = json.dumps(body).encode() if body is not None else None
+        renewed = False
+        while True:
+            headers = {"Authorization": f"Bearer {self._access_token()}", "Content-Type": "application/json"}
+            response = self._exchange(method, url, what, data, headers, repeatable=method != "POST")
+            if response.status == 401 and not renewed:
+                # The token may have been withdrawn before its time; a new one is refused for a reason.
+                self._token, renewed = "", True
+                continue
+            if response.status >= 300:
+                raise self._failure(response, what)
+            return self._object(response, what, url)
+
+    def _access_token(self) -> str:
+        """A token for the API, from the offline token; a new one shortly before it expires."""
+        if not self._token or time.monotonic() > self._token_ends:
+            what = "get an access token"
+            form = {"grant_type": "refresh_token", "client_id": self.access.client_id, "refresh_token": self.access.token}
+            headers = {"Content-Type": "application/x-www-form-urlencoded"}
+            response = self._exchange("POST", self.access.token_url, what, urlencode(form).encode(), headers, repeatable=True)
+            if response.status in (400, 401):
+                raise Unauthorized(
+                    f"{what}: {self.access.token_url} does not accept the offline token ({self._said(response)}); "
+                    "load a new one from console.redhat.com/openshift/token."
+                )
+            if response.status >= 300:
+                raise self._failure(response, what)
+            answer = self._object(response, what, self.access.token_url)
+            if not answer.get("access_token"):
+                raise ServerError(f"{what}: {self.access.token_url} answers without one; check token_url.")
+            self._token = str(answer["access_token"])
+            lifetime = float(answer.get("expires_in") or 60)
+            self._token_ends = time.monotonic() + lifetime - min(30, lifetime / 2)
+            self.hide([self._token])
+        return self._token
+
+    def _exchange(
+        self, method: str, url: str, what: str, data: bytes | None, headers: Mapping[str, str], *, repeatable: bool
+    ) -> urllib3.BaseHTTPResponse:
+        """Send a request, and again where that is safe and may help."""
+        for attempt in range(1, TRIES + 1):
+            wait = FIRST_WAIT * 2 ** (attempt - 1)
+            try:
+                self.requests += 1
+                sent = {"Accept": "application/json", "User-Agent": FIELD_MANAGER, **headers}
+                response = self._pool.request(method, url, body=data, headers=sent, redirect=False)
+            except urllib3.exceptions.HTTPError as error:
+                never_sent = isinstance(error, urllib3.exceptions.NewConnectionError | urllib3.exceptions.ConnectTimeoutError)
+                if attempt == TRIES or not (repeatable or never_sent) or isinstance(error, urllib3.exceptions.SSLError):
+                    place = f"{urlsplit(url).scheme}://{urlsplit(url).netloc}"
+                    raise Unreachable(
+                        f"{what}: {place} does not answer ({reason_of(error)}); check the address and the network, and try again."
+                    ) from error
+                time.sleep(wait)
+                continue
+            asked = response.headers.get("Retry-After", "")
+            put_off = response.status == 429 or (response.status == 503 and asked)
+            if attempt == TRIES or not (put_off or (repeatable and response.status >= 500)):
+                return response
+            time.sleep(min(LONGEST_WAIT, max(wait, float(asked if asked.isdecimal() else 0))))
+        raise AssertionError("the last try returns or raises")
+
+    def _object(self, response: urllib3.BaseHTTPResponse, what: str, url: str) -> Object:
+        """What an answer holds; nothing is an empty object."""
+        if not response.data:
+            return {}
+        answer = _parsed(response)
+        if not isinstance(answer, dict):
+            raise ServerError(f"{what}: what {url.partition('?')[0]} answers is not from OpenShift Cluster Manager; check the address.")
+        return answer
+
+    def _failure(self, response: urllib3.BaseHTTPResponse, what: str) -> KubeError:
+        """The error for an answer, with the id under which Red Hat's support finds the request."""
+        status, text = response.status, f"{what}: {self._said(response)}"
+        if status in (400, 422):
+            return Invalid(text, [])
+        advice = {
+            401: "; the token is not accepted, load a new one from console.redhat.com/openshift/token",
+            403: "; the account of the token needs the permission, or the organization the quota",
+            429: "; the service asks for patience, try again later",
+        }
+        kind = KINDS.get(status, ServerError if status >= 500 else KubeError)
+        return kind(text + advice.get(status, ""))
+
+    def _said(self, response: urllib3.BaseHTTPResponse) -> str:
+        body = _parsed(response)
+        answer: Mapping[str, Any] = body if isinstance(body, dict) else {}
+        # The SSO service has `error` and `error_description`, the API `reason` and `code`.
+        reason = answer.get("reason") or answer.get("error_description") or answer.get("error") or ""
+        if isinstance(body, str) and "<" not in body:
+            reason = body
+        request = answer.get("operation_id") or response.headers.get("X-Operation-Id") or ""
+        named = ", ".join(filter(None, [str(answer.get("code") or f"HTTP status {response.status}"), request and f"request {request}"]))
+        text = f"{' '.join(str(reason).split())[:1000].rstrip('.')} ({named})" if reason else named
+        # The longest first: one may be part of another.
+        for secret in sorted(self._hidden, key=len, reverse=True):
+            text = text.replace(secret, "(hidden)")
+        return text
+
+
+def segment(name: str) -> str:
+    """The name as a part of an address; never one that would make it the address of something else."""
+    if name in ("", ".", ".."):
+        raise Invalid(f"{name!r} cannot be a name in OpenShift Cluster Manager.", ["name"])
+    return quote(name, safe="")
+
+
+def _parsed(response: urllib3.BaseHTTPResponse) -> Any:
+    text = response.data.decode(errors="replace")
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text[:500]

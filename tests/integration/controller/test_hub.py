@@ -1,0 +1,30 @@
+"""Which hub an engine works on: the one that the rulebook is told, for the event source and for all that its runs do."""
+
+from __future__ import annotations
+
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
+
+from ..support.engines import Engine, running
+from ..support.orders import Orders
+
+# What a site may do on the hub in a template of its own: the module is told neither where that is.
+FINISH = """
+- name: Look at the order
+  openfleet.clusters.cluster_order_info:
+    name: "{{ cluster_order.metadata.name }}"
+    namespace: "{{ cluster_order.metadata.namespace }}"
+  register: finished_order
+- name: It is there
+  ansible.builtin.assert:
+    that: finished_order.orders | length == 1
+"""
+
+
+def test_runs_work_on_the_hub_that_the_source_follows_whatever_the_environment_says(orders: Orders) -> None:
+    orders.template("finished", post_install=FINISH)
+    elsewhere = {"KUBECONFIG": str(orders.folder / "none")}
+    with running(Engine(orders.hub, orders.folder, environment=elsewhere, hub_kubeconfig=str(orders.hub.kubeconfig))) as engine:
+        orders.place("demo", nodes={"fc430": 1}, template="acme.site.finished")
+        until(lambda: orders.status("demo").get("phase") == "Ready", f"it is Ready; the log is {engine.log}", 180)
+        orders.hub.kubectl("delete", orders.kind, "demo", "-n", orders.namespace, "--wait=false")
+        until(lambda: orders.is_gone("demo"), f"it is gone; the log is {engine.log}", 180)

@@ -1,0 +1,62 @@
+"""The same loop with a stand-in for Automation Platform's controller: jobs and workflows, which are real runs, each found on its order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
+from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
+
+from ..support.engines import Engine, running
+from ..support.orders import Orders
+from ..support.platform_standin import Platform, environment_of
+
+
+def test_orders_are_carried_out_by_jobs_and_workflows_also_when_one_is_launched_twice(
+    new_sandbox: Callable[..., Sandbox], tmp_path: Path
+) -> None:
+    hub = Access(new_sandbox(status_only=True).kubeconfig())
+    with fresh_namespace(hub) as namespace:
+        orders = Orders(hub, namespace, tmp_path)
+        orders.template("finished", post_install="[]\n")
+        engine = Engine(
+            hub,
+            tmp_path,
+            "openfleet.clusters.cluster_fulfillment_aap",
+            environment={"EDA_JOB_TEMPLATE_REFRESH_DELAY": "0.5", "KUBECONFIG": str(tmp_path / "none")},
+            workflows=["delete"],
+            hub_kubeconfig=str(hub.kubeconfig),
+        )
+        # Jobs run elsewhere, and reach the hub by a credential of theirs.
+        platform = Platform(environment_of(engine.environment | {"KUBECONFIG": str(hub.kubeconfig)}), tmp_path)
+        with platform.serving() as url:
+            engine.add_options("--controller-url", url, "--controller-token", "of-nobody")
+            with running(engine):
+                platform.lose_answers = 1
+                orders.place("demo", nodes={"fc430": 1}, template="acme.site.finished")
+                until(lambda: orders.status("demo").get("phase") == "Ready", f"it is Ready; the log is {engine.log}", 180)
+                create, finish = ("openfleet-create-cluster", False), ("openfleet-post-install", False)
+
+                def names() -> list[tuple[str, bool]]:
+                    return [(launch["template"], launch["workflow"]) for launch in platform.launches]
+
+                # The repeated launch may come before or after the next step; where it takes the lock first, that is asked for again.
+                until(lambda: names().count(create) == 2, "the lost launch was repeated")
+                assert set(names()) == {create, finish}
+                twice = [job for job, name in enumerate(names(), 1) if name == create]
+                assert not [launch for launch in platform.launches if "hub_kubeconfig" in launch["extra_vars"]]
+                event = platform.launches[twice[0] - 1]["extra_vars"]["ansible_eda"]["event"]
+                assert event["action"] == "provision" and event["orders"][0]["name"] == "demo"
+                # Whoever looks for the event's job by its label finds both.
+                assert all(f"eda-event-uuid-{event['meta']['uuid']}" in platform.labels_of(job) for job in twice)
+                job = orders.status("demo")["job"]
+                assert names()[int(job["id"]) - 1] == finish and job["url"] == f"{url}/#/jobs/{job['id']}/details"
+                clusters = hub.get("hostedclusters", "-A")["items"]
+                assert len(clusters) == 1 and clusters[0]["metadata"]["generation"] == 1, "the second launch changed nothing"
+
+                hub.kubectl("delete", orders.kind, "demo", "-n", namespace, "--wait=false")
+                until(lambda: orders.is_gone("demo"), f"it is gone; the log is {engine.log}", 180)
+                assert {launch["workflow"] for launch in platform.launches if launch["template"] == "openfleet-delete-cluster"} == {True}
+                assert engine.is_running

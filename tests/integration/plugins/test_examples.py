@@ -1,0 +1,219 @@
+"""The examples in the modules' documentation, run as they are written: against a real hub, with real orders."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import boto3
+import pytest
+import yaml
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import StoreAccess
+from ansible_collections.openfleet.clusters.plugins import modules
+
+from ..support.playbooks import COLLECTION, RUN_SECONDS, Played, Task, play
+from ..support.ramen import policies
+
+ALL = sorted(file.stem for file in Path(next(iter(modules.__path__))).glob("*.py") if not file.stem.startswith("_"))
+PULL_SECRET = json.dumps({"auths": {"registry.example.com": {"auth": "hunter2-do-not-show"}}})
+# As the examples call it.
+NAMESPACE = "orders"
+# What a template is given, from what the first task has taken up.
+GIVEN = ("cluster_order", "cluster_working_namespace", "cluster_provider", "cluster_lock", "template_parameters", "node_requests")
+VARIABLES = {name: "{{ prepared.orders[0]." + name + " }}" for name in GIVEN}
+TAKE_UP = {
+    "name": "Before the examples",
+    f"{COLLECTION}.cluster_order_prepare": {"step": "provision", "name": "demo", "namespace": NAMESPACE},
+    "register": "prepared",
+}
+
+
+@pytest.fixture
+def orders(hub: Access) -> Iterator[None]:
+    """The namespace of the examples, for one test."""
+    for left in (NAMESPACE, f"{NAMESPACE}-demo"):
+        until(lambda name=left: hub.get("namespace", name) is None, f"the namespace {left} of an earlier test is gone")
+    hub.kubectl("create", "namespace", NAMESPACE)
+    yield
+    for order in hub.get("clusterorders", "-n", NAMESPACE)["items"]:
+        name = order["metadata"]["name"]
+        hub.kubectl("patch", "clusterorder", name, "-n", NAMESPACE, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
+        if hub.get("namespace", f"{NAMESPACE}-{name}") is not None:
+            hub.kubectl("patch", "namespace", f"{NAMESPACE}-{name}", "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
+            hub.kubectl("delete", "namespace", f"{NAMESPACE}-{name}", "--wait=false")
+    hub.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
+
+
+def examples(module: str) -> list[Task]:
+    tasks: list[Task] = yaml.safe_load(importlib.import_module(f"ansible_collections.openfleet.clusters.plugins.modules.{module}").EXAMPLES)
+    return tasks
+
+
+def place(hub: Access, name: str = "demo") -> None:
+    spec = {"templateID": "ocp_4_17_small", "templateParameters": json.dumps({"pull_secret": PULL_SECRET})}
+    metadata = {"name": name, "namespace": NAMESPACE, "labels": {"team": "blue"}}
+    hub.apply({"apiVersion": "cloudkit.openshift.io/v1alpha1", "kind": "ClusterOrder", "metadata": metadata, "spec": spec})
+
+
+def run(hub: Access, folder: Path, tasks: list[Task], *options: str) -> Played:
+    event = {"action": "provision", "orders": [{"namespace": NAMESPACE, "name": "demo"}]}
+    defaults = {"kubeconfig": str(hub.kubeconfig)}
+    return play(folder, tasks, *options, defaults=defaults, secrets={"pull_secret": PULL_SECRET}, ansible_eda={"event": event})
+
+
+def carry_out(hub: Access, playbook: str) -> None:
+    """What the rulebook would do, in its place."""
+    settings = {"KUBECONFIG": str(hub.kubeconfig), "ANSIBLE_COLLECTIONS_PATH": str(Path(sys.prefix) / "collections")}
+    command = [str(Path(sys.executable).parent / "ansible-playbook"), f"{COLLECTION}.{playbook}"]
+    values = {"cluster_order_name": "demo", "cluster_order_namespace": NAMESPACE, "cluster_wait_timeout": 120}
+    subprocess.run([*command, "-e", json.dumps(values)], env=os.environ | settings, capture_output=True, timeout=RUN_SECONDS, check=True)
+
+
+@pytest.mark.usefixtures("orders")
+def test_examples_of_reading_and_locking(hub: Access, tmp_path: Path) -> None:
+    place(hub)
+    place(hub, "second")
+    failure = {"reason": "TaskFailed", "message": "It broke.", "retryable": False, "attempts": 1}
+    status = json.dumps({"status": {"phase": "Failed", "observedGeneration": 1, "failure": failure}})
+    hub.kubectl("patch", "clusterorder", "second", "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p", status)
+    named = ("cluster_template_info", "cluster_lock", "cluster_lock_info", "cluster_order_info", "cluster_order_status")
+    played = run(hub, tmp_path, [task for module in named for task in examples(module)])
+    assert played.code == 0, played.output
+    assert "Writes of this run carry the token 1." in played["Do something that takes its time"].result["msg"]
+    assert played["Give back the lock"].changed
+    assert played["Give them back, in another run maybe"].result["released"] == ["orders/demo", "orders/second"]
+    assert played["Tell who works on it"].result["msg"] == "nobody until now"
+    assert played["Tell how many are taken"].result["msg"] in (0, "0")
+    assert played["Say where it stands"].result["msg"] == "not taken up"
+    assert "It broke." in played.output
+    of_event = played["Bring the orders of the event that started the run up to date, or without one all"]
+    assert [order["name"] for order in of_event.result["orders"]] == ["demo"]
+
+
+@pytest.mark.usefixtures("orders")
+def test_examples_of_carrying_out(hub: Access, tmp_path: Path) -> None:
+    place(hub)
+    # Extra variables win over those that the example gives the role, so this run breaks where a template would.
+    broken = run(hub, tmp_path, examples("cluster_order_finish"), "-e", json.dumps({"template_parameters": {}}))
+    assert broken.code != 0
+    assert "pull_secret" in broken["Write what went wrong, and fail"].message
+    failure = hub.get("clusterorder", "demo", "-n", NAMESPACE)["status"]["failure"]
+    assert "pull_secret" in failure["message"]
+
+    def finish(name: str, of: str) -> Task:
+        return {"name": name, f"{COLLECTION}.cluster_order_finish": {"step": "provision", "orders": "{{ " + of + ".orders }}"}}
+
+    tasks = [
+        *examples("cluster_order_prepare"),
+        finish("After the examples of prepare", "of_event"),
+        *examples("cluster_order_finish"),
+        TAKE_UP,
+        *({**task, "vars": VARIABLES} for task in examples("cluster")[:2]),
+        finish("After the examples", "prepared"),
+    ]
+    played = run(hub, tmp_path, tasks)
+    assert played.code == 0, played.output
+    assert played["Say what is left alone, and why"].result["msg"] == []
+    assert played["Write how far it has come"].result["orders"][0]["phase"] in ("Progressing", "Ready")
+    made = played["Make the cluster of an order, as the install task of a template"]
+    assert not made.changed  # the template has done the same already
+    removed = played["Remove it, as the delete task of a template"]
+    assert {item["action"] for item in removed.result["objects"]} == {"deleted"}
+    assert "hunter2" not in played.output + broken.output
+
+
+@pytest.mark.usefixtures("orders")
+def test_examples_of_a_tenant(hub: Access, tmp_path: Path) -> None:
+    def site() -> None:
+        """Make what is ordered, and take it away when it is withdrawn."""
+
+        def scaled() -> bool:
+            order = hub.get("clusterorder", "demo", "-n", NAMESPACE)
+            return bool(order and order["spec"]["nodeRequests"][0]["numberOfNodes"] == 3)
+
+        until(scaled, "the order is scaled")
+        carry_out(hub, "create_cluster")
+        until(lambda: "deletionTimestamp" in hub.get("clusterorder", "demo", "-n", NAMESPACE)["metadata"], "the order is withdrawn")
+        carry_out(hub, "delete_cluster")
+
+    with ThreadPoolExecutor(1) as threads:
+        working = threads.submit(site)
+        played = run(hub, tmp_path, examples("cluster_order"))
+        assert played.code == 0, played.output
+        working.result()
+    ordered = played["Ask for a third node and wait until it is there"].result["order"]
+    assert ordered["status"]["phase"] == "Ready"
+    assert ordered["status"]["nodeSets"] == [{"resourceClass": "fc430", "requested": 3, "ready": 3}]
+    assert "https://" in json.dumps(played["Show where the cluster is"].result)
+    assert hub.get("clusterorder", "demo", "-n", NAMESPACE) is None
+    assert hub.get("namespace", f"{NAMESPACE}-demo") is None
+    assert "hunter2" not in played.output
+
+
+def test_examples_of_registries(hub: Access, tmp_path: Path) -> None:
+    hub.kubectl("create", "namespace", "dr")
+    try:
+        kubeconfig = f"--from-file=kubeconfig={hub.kubeconfig}"
+        for name in ("east-kubeconfig", "west-admin"):
+            hub.kubectl("create", "secret", "generic", name, "-n", "dr", kubeconfig)
+        register, policy, check, tell, *remove = examples("cluster_registry")
+        with policies(hub):
+            played = run(hub, tmp_path, [register, policy, check, tell, *examples("cluster_registry_info"), *remove])
+        assert hub.get("secret", "west-admin", "-n", "dr")
+    finally:
+        hub.kubectl("delete", "namespace", "dr", "--wait=false")
+    assert played.code == 0, played.output
+    # The address of west is one that nobody has.
+    reasons = {"west": "Unreachable", "dr1": "SecretNotFound", "dr2": "SecretNotFound"}
+    assert played["Name those that are not well"].result["msg"] == reasons
+    assert played["Say which clusters cannot be reached"].result["msg"] == ["west"]
+    assert played["Say whose credentials need attention"].result["msg"] == ["dr1", "dr2"]
+    assert played["Remove the registry, and leave the secrets"].changed
+
+
+def test_examples_of_agreeing_through_a_bucket(s3: StoreAccess, tmp_path: Path) -> None:
+    secrets = {"aws_access_key_id": s3.access_key, "aws_secret_access_key": s3.secret_key}
+    boto3.client("s3", endpoint_url=s3.endpoint, region_name=s3.region, **secrets).create_bucket(Bucket="agreements")
+    settings = {"AWS_ENDPOINT_URL_S3": s3.endpoint, "AWS_REGION": s3.region} | {name.upper(): value for name, value in secrets.items()}
+    named = ("s3_coordination_check", "s3_state", "s3_decision", "s3_lock", "s3_history_info")
+    played = play(tmp_path, [task for module in named for task in examples(module)], environment=settings)
+    assert played.code == 0, played.output
+    assert any("8 create at the same moment" in line for line in played["Show the table"].result["msg"])
+    assert played["Write what is wanted, if nobody has changed it since"].changed
+    assert played["Tell where it runs"].result["msg"] == "west"
+    assert played["Tell who leads"].result["msg"] == "nobody, the last epoch was 3"
+    assert played["Tell how it came about"].result["msg"] == ["Completed", "Completed", "Inspected"]
+    assert s3.secret_key not in played.output
+
+
+def test_no_example_is_left_out() -> None:
+    """Tests that run examples name every module, so that those of a new one are run as well."""
+    texts = (file.read_text(encoding="utf-8") for file in Path(__file__).parents[1].rglob("test_*.py"))
+    running = "".join(text for text in texts if "examples(" in text)
+    assert [name for name in ALL if f'"{name}"' not in running] == []
+
+
+def test_documentation_can_be_read_on_a_terminal(tmp_path: Path) -> None:
+    settings = {"ANSIBLE_COLLECTIONS_PATH": str(Path(sys.prefix) / "collections"), "HOME": str(tmp_path)}
+    command = [str(Path(sys.executable).parent / "ansible-doc"), "-t", "module", "--json", *(f"{COLLECTION}.{name}" for name in ALL)]
+    done = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    told = json.loads(done.stdout)
+    assert sorted(told) == [f"{COLLECTION}.{name}" for name in ALL]
+    for name, parts in told.items():
+        assert parts["doc"]["options"], name
+        assert parts["doc"]["has_action"], name
+        assert parts["examples"], name
+        assert parts["return"], name
+        if name.startswith(f"{COLLECTION}.s3_"):
+            assert {"bucket", "endpoint_url"} <= parts["doc"]["options"].keys(), name
+        elif name != f"{COLLECTION}.cluster_template_info":
+            assert {"kubeconfig"} <= parts["doc"]["options"].keys(), name

@@ -1,0 +1,470 @@
+"""The modules for orders and locks in real playbooks: repeated, predicted, shown, given wrong input, and silent about secrets."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
+
+from ..support.playbooks import Object, Played, Task, play, task
+
+TEMPLATE = "ocp_4_17_small"
+SECRET = "hunter2-do-not-show"  # noqa: S105 made up
+PULL_SECRET = json.dumps({"auths": {"registry.example.com": {"auth": SECRET}}})
+RELEASE = "quay.io/openshift-release-dev/ocp-release:4.17.0-multi"
+TWO_NODES = [{"resourceClass": "fc430", "numberOfNodes": 2}]
+
+
+@pytest.fixture
+def kube(hub: Access) -> Kube:
+    return Kube.connect({"kubeconfig": str(hub.kubeconfig)})
+
+
+@pytest.fixture
+def kubeconfig(hub: Access) -> Object:
+    content: Object = yaml.safe_load(hub.kubeconfig.read_text(encoding="utf-8"))
+    return content
+
+
+def order(namespace: str, name: str = "demo", **spec: Any) -> Object:
+    return {
+        "apiVersion": "cloudkit.openshift.io/v1alpha1",
+        "kind": "ClusterOrder",
+        "metadata": {"name": name, "namespace": namespace, "labels": {"made-by": "kubectl"}},
+        "spec": {"templateID": TEMPLATE, "templateParameters": json.dumps({"pull_secret": PULL_SECRET})} | spec,
+    }
+
+
+def in_status(hub: Access, namespace: str, name: str, status: Object) -> None:
+    """An order of somebody else's making, whose status is this."""
+    hub.apply(order(namespace, name))
+    patch = json.dumps({"status": status})
+    hub.kubectl("patch", "clusterorder", name, "-n", namespace, "--subresource=status", "--type=merge", "-p", patch)
+
+
+def is_silent(played: Played, kubeconfig: Object) -> None:
+    """Nothing secret was said, at the highest verbosity and with all diffs."""
+    user = kubeconfig["users"][0]["user"]
+    for secret in (SECRET, *user.values()):
+        assert str(secret) not in played.output
+
+
+def test_order_is_placed_changed_and_withdrawn(kube: Kube, namespace: str, kubeconfig: Object, tmp_path: Path) -> None:
+    def ordered(called: str, /, *, check: bool = False, **arguments: Any) -> Task:
+        return task("cluster_order", called, check=check, **{"name": "demo", "namespace": namespace} | arguments)
+
+    def looked(called: str, /, **arguments: Any) -> Task:
+        return task("cluster_order_info", called, **{"name": "demo", "namespace": namespace} | arguments)
+
+    parameters = {"pull_secret": "{{ pull_secret }}", "base_domain": "example.com"}
+    first = {"template_id": TEMPLATE, "template_parameters": parameters, "node_requests": TWO_NODES, "labels": {"team": "blue", "cost": 5}}
+    three = {"node_requests": [{"resourceClass": "fc430", "numberOfNodes": 3}, {"resourceClass": "fc640", "numberOfNodes": 1}]}
+    other = {"template_parameters": parameters | {"pull_secret": "{{ pull_secret }} "}}
+    tasks = [
+        ordered("foresee the placing", check=True, **first),
+        looked("see nothing yet"),
+        ordered("place", **first),
+        ordered("place again", **first),
+        ordered("foresee nothing", check=True, **first),
+        ordered("name the template in full", template_id=f"openfleet.clusters.{TEMPLATE}"),
+        ordered("foresee three", check=True, **three),
+        looked("see two still"),
+        ordered("scale", **three),
+        ordered("scale again", **three),
+        ordered("change a secret", **other),
+        ordered("take a class out", node_requests=TWO_NODES),
+        ordered("put on a label", labels={"stage": "test"}),
+        ordered("put on an annotation", annotations={"example.com/note": "hello"}),
+        looked("see it"),
+        looked("see it by its label", name=None, label_selectors=["team in (blue, red)", "stage=test"]),
+        looked("see none of another label", label_selectors=["team=red"]),
+        looked("see none of a phase", phases=["Ready", "Failed"]),
+        ordered("change the template", template_id="ocp_4_17_small_idp"),
+        ordered("foresee the end", check=True, state="absent"),
+        looked("see it still"),
+        ordered("withdraw", state="absent", wait=True, wait_timeout=30),
+        ordered("withdraw again", state="absent", wait=True),
+        looked("see it no more"),
+    ]
+    # The credentials are those of the group, and given by their content.
+    played = play(
+        tmp_path, tasks, defaults={"kubeconfig": "{{ kubeconfig }}"}, secrets={"pull_secret": PULL_SECRET, "kubeconfig": kubeconfig}
+    )
+    assert played.code == 0, played.output
+    is_silent(played, kubeconfig)
+
+    changes = {name for name, answer in played.answers.items() if answer.changed}
+    assert changes == {
+        "foresee the placing",
+        "place",
+        "foresee three",
+        "scale",
+        "change a secret",
+        "take a class out",
+        "put on a label",
+        "put on an annotation",
+        "foresee the end",
+        "withdraw",
+    }
+    assert [name for name, answer in played.answers.items() if answer.failed] == ["change the template"]
+    assert "cannot be changed to ocp_4_17_small_idp" in played["change the template"].message
+    assert "place another order" in played["change the template"].message
+
+    assert played["see nothing yet"].result["orders"] == []
+    assert played["foresee the placing"].result["order"]["spec"] == played["place"].result["order"]["spec"]
+    assert played["see two still"].result["orders"][0]["spec"]["nodeRequests"] == TWO_NODES
+    assert played["foresee three"].result["order"]["spec"]["nodeRequests"] == three["node_requests"]
+    (seen,) = played["see it"].result["orders"]
+    assert seen["spec"] == {"templateID": TEMPLATE, "templateParameters": ["base_domain", "pull_secret"], "nodeRequests": TWO_NODES}
+    assert seen["metadata"]["labels"] == {"team": "blue", "cost": "5", "stage": "test"}
+    assert seen["next_action"] == "provision"
+    assert played["see it by its label"].result["orders"] == [seen]
+    for name in ("see none of another label", "see none of a phase", "see it no more"):
+        assert played[name].result["orders"] == []
+    assert played["see it still"].result["orders"] == [seen]
+
+    scaled = played["scale"].result["diff"]
+    assert scaled["before_header"] == f"ClusterOrder {namespace}/demo"
+    assert '"numberOfNodes": 2' in scaled["before"]
+    assert '"numberOfNodes": 3' in scaled["after"]
+    assert '-        "numberOfNodes": 2' not in scaled["after"]
+    changed = json.loads(played["change a secret"].result["diff"]["after"])["spec"]["templateParameters"]
+    assert changed == {"base_domain": "(hidden)", "pull_secret": "(hidden, changed)"}
+    assert '+      "pull_secret": "(hidden, changed)"' in played.output
+    assert played["withdraw"].result["diff"]["after"] == ""
+    assert kube.find("cloudkit.openshift.io/v1alpha1", "ClusterOrder", "demo", namespace) is None
+
+
+def test_order_that_another_manager_has_made(hub: Access, kube: Kube, namespace: str, kubeconfig: Object, tmp_path: Path) -> None:
+    hub.apply(order(namespace, nodeRequests=[{"resourceClass": "fc640", "numberOfNodes": 1}, *TWO_NODES]))
+    same = {"template_id": TEMPLATE, "template_parameters": {"pull_secret": "{{ pull_secret }}"}}
+    more = {"node_requests": [{"resourceClass": "fc430", "numberOfNodes": 4}]}
+
+    def ordered(called: str, /, **arguments: Any) -> Task:
+        return task("cluster_order", called, **{"name": "demo", "namespace": namespace} | arguments)
+
+    tasks = [
+        ordered("ask for what is there", **same),
+        ordered("meet the other", **more),
+        ordered("meet the other's class", node_requests=TWO_NODES),
+        ordered("foresee to take over", **more, force=True, check=True),
+        ordered("take over", **more, force=True),
+        ordered("take over again", **more, force=True),
+        ordered("change what is ours now", node_requests=TWO_NODES),
+        task("cluster_order_info", "look", name="demo", namespace=namespace),
+    ]
+    played = play(tmp_path, tasks, secrets={"pull_secret": PULL_SECRET}, environment={"K8S_AUTH_KUBECONFIG": str(hub.kubeconfig)})
+    assert played.code == 0, played.output
+    # kubectl keeps a copy of the whole order in an annotation; that is not shown either.
+    is_silent(played, kubeconfig)
+    assert not played.fine("ask for what is there").changed
+    assert "kubectl-client-side-apply owns .spec.nodeRequests" in played["meet the other"].message
+    assert "force=true" in played["meet the other"].message
+    assert "fc640" in played["meet the other's class"].message
+    foreseen, taken = played.fine("foresee to take over"), played.fine("take over")
+    assert foreseen.changed
+    assert taken.changed
+    assert foreseen.result["order"]["spec"] == taken.result["order"]["spec"]
+    assert taken.result["order"]["spec"]["nodeRequests"] == more["node_requests"]
+    assert not played.fine("take over again").changed
+    assert played.fine("change what is ours now").changed
+    (seen,) = played["look"].result["orders"]
+    assert seen["spec"] == {"templateID": TEMPLATE, "templateParameters": ["pull_secret"], "nodeRequests": TWO_NODES}
+    assert "annotations" not in seen["metadata"] or seen["metadata"]["annotations"] == {}
+    stored = kube.get("cloudkit.openshift.io/v1alpha1", "ClusterOrder", "demo", namespace)
+    assert json.loads(stored["spec"]["templateParameters"]) == {"pull_secret": PULL_SECRET}
+
+
+def test_waiting_ends_with_the_order_and_mistakes_with_one_message(hub: Access, namespace: str, kubeconfig: Object, tmp_path: Path) -> None:
+    failure = {"reason": "UnknownTemplate", "message": "There is no template nowhere.", "task": "prepare the order", "attempts": 1}
+    failed = {"phase": "Failed", "observedGeneration": 1}
+    in_status(hub, namespace, "fine", {"phase": "Ready", "observedGeneration": 1})
+    in_status(hub, namespace, "stuck", failed | {"failure": failure | {"retryable": False}})
+    in_status(hub, namespace, "trying", failed | {"failure": failure | {"retryable": True}})
+    in_status(hub, namespace, "changed", {"phase": "Ready", "observedGeneration": 0})
+    hub.apply(order(namespace, "new"))
+
+    def ordered(called: str, /, **arguments: Any) -> Task:
+        return task("cluster_order", called, **{"namespace": namespace, "wait": True, "wait_timeout": 1} | arguments)
+
+    tasks = [
+        ordered("fine", name="fine"),
+        ordered("stuck", name="stuck", wait_timeout=600),
+        ordered("trying", name="trying"),
+        ordered("changed", name="changed"),
+        ordered("new", name="new"),
+        ordered("no wait in check mode", name="new", check=True, wait_timeout=600),
+        ordered("no template", name="none"),
+        ordered("no name"),
+        ordered("bad state", name="demo", state="gone"),
+        ordered("bad name", name="Under_score", template_id=TEMPLATE),
+        ordered("way out", name="../../secrets", template_id=TEMPLATE),
+        ordered("bad namespace", name="demo", namespace="nowhere", template_id=TEMPLATE),
+        ordered("bad template", name="demo", template_id="what is this"),
+        ordered("bad count", name="demo", template_id=TEMPLATE, node_requests=[{"resourceClass": "fc430", "numberOfNodes": 0}]),
+        ordered("bad class", name="demo", template_id=TEMPLATE, node_requests=[{"resourceClass": "fc430"}]),
+        ordered("twice", name="demo", template_id=TEMPLATE, node_requests=TWO_NODES * 2),
+        ordered("bad parameters", name="demo", template_id=TEMPLATE, template_parameters="{{ pull_secret }} and more"),
+        ordered("too much", name="demo", template_id=TEMPLATE, template_parameters={"pull_secret": "{{ pull_secret * 4000 }}"}),
+        ordered("a date", name="demo", template_id=TEMPLATE, template_parameters={"until": "{{ a_date }}"}),
+        ordered("no number", name="demo", template_id=TEMPLATE, template_parameters={"share": "{{ 'nan' | float }}"}),
+        ordered("bad group", name="demo", template_id=TEMPLATE, api_group="example.com"),
+        ordered("bad kubeconfig", name="demo", template_id=TEMPLATE, kubeconfig="/nowhere"),
+        task("cluster_order_info", "name alone", name="demo"),
+        task("cluster_order_info", "bad phase", phases=["Done"]),
+        task("cluster_order_info", "bad selector", label_selectors=["==="]),
+        task("cluster_order_status", "status of a name alone", name="demo"),
+        task("cluster_order_prepare", "bad step", step="begin", name="demo", namespace=namespace),
+        task("cluster_order_prepare", "no namespace", step="provision", name="demo"),
+        task("cluster_order_finish", "no orders", step="provision"),
+        task("cluster", "no pull secret", name="x", namespace=namespace, provider="hypershift", version=RELEASE),
+        task("cluster", "bad setting", name="x", namespace=namespace, provider="hypershift", settings={"bse_domain": "a"}),
+        task("cluster", "bad provider", name="x", namespace=namespace, provider="hypershft"),
+        task("cluster", "provider not installed", name="x", namespace=namespace, provider="acme.absent.rack"),
+        task("cluster", "no provider", name="x", namespace=namespace),
+        task("cluster_info", "no kubeconfig", name="x", namespace=namespace, provider="hypershift", with_kubeconfig=True),
+        task("cluster_node_set", "no cluster", name="x", namespace=namespace, provider="hypershift", resource_class="a", nodes=1),
+        task("cluster_node_set", "fewer than none", name="x", namespace=namespace, provider="hypershift", resource_class="a", nodes=-1),
+        task("cloud_provider_info", "no clouds", name="x", namespace=namespace, provider="hypershift"),
+        task("cluster_identity_provider", "no type", name="x", namespace=namespace, provider="hypershift", identity_provider="a"),
+        task("cluster_lock", "no order"),
+        task("cluster_lock", "no place", name="demo"),
+        task("cluster_lock", "bad order", orders=["demo"]),
+        task("cluster_lock", "too short", name="demo", namespace=namespace, duration=1),
+        task("cluster_lock", "bad number", name="demo", namespace=namespace, duration="long"),
+        task("cluster_lock_info", "bad place", orders=["a/b/c"]),
+        task("cluster_order_info", "all that are there", namespace=namespace),
+    ]
+    secrets = {"pull_secret": PULL_SECRET, "a_date": datetime.date(2025, 1, 1)}
+    played = play(tmp_path, tasks, defaults={"kubeconfig": str(hub.kubeconfig)}, secrets=secrets)
+    assert played.code == 0, played.output
+    is_silent(played, kubeconfig)
+    assert not played.fine("fine").changed
+    assert not played.fine("no wait in check mode").changed
+    said = {
+        "stuck": "is Failed (UnknownTemplate): prepare the order: There is no template nowhere.",
+        "trying": "is not Ready after 1 seconds: it is Failed. There is no template nowhere.",
+        "changed": "is not Ready after 1 seconds: it is Ready",
+        "new": "nobody has taken it up",
+        "no template": "to place it, give template_id",
+        "no name": "missing required arguments: name",
+        "bad state": "value of state must be one of: present, absent",
+        "bad name": "metadata.name",
+        "way out": "cannot be the name or the namespace",
+        "bad namespace": 'namespaces "nowhere" not found',
+        "bad template": "spec.templateID",
+        "bad count": "numberOfNodes",
+        "bad class": "missing required arguments: numberOfNodes",
+        "twice": "duplicate",
+        "bad parameters": "template_parameters",
+        "too much": "an order holds 262144 at most",
+        "a date": "template_parameters",
+        "no number": "JSON does not have",
+        "bad group": "knows no kind ClusterOrder in example.com",
+        "bad kubeconfig": "/nowhere",
+        "name alone": "namespace",
+        "bad phase": "Done",
+        "bad selector": "check the label selector '==='",
+        "status of a name alone": "give both",
+        "bad step": "value of step must be one of: provision, post_install, delete",
+        "no namespace": "give both",
+        "no orders": "missing required arguments: orders",
+        "no pull secret": "parameter secrets.pull_secret is required",
+        "bad setting": "base_domain",
+        "bad provider": "did you mean hypershift",
+        "provider not installed": "install its collection",
+        "no provider": "provider",
+        "no kubeconfig": "There is no HostedCluster",
+        "no cluster": "There is no HostedCluster",
+        "fewer than none": "0 to have none",
+        "no clouds": "The provider hypershift does not support cloud providers.",
+        "no type": "type",
+        "no order": "give name and namespace, or orders",
+        "no place": "give both",
+        "bad order": "<namespace>/<name>",
+        "too short": "3 seconds at least",
+        "bad number": "duration",
+        "bad place": "<namespace>/<name>",
+    }
+    for name, text in said.items():
+        message = played[name].message
+        assert text in message, (name, message)
+        assert "\n" not in message.strip(), (name, message)
+        assert "Traceback" not in json.dumps(played[name].result), name
+    there = [found["metadata"]["name"] for found in played["all that are there"].result["orders"]]
+    assert there == ["changed", "fine", "new", "stuck", "trying"]
+
+
+def test_lock_is_held_by_one_for_as_long_as_its_run(kube: Kube, namespace: str, kubeconfig: Object, tmp_path: Path) -> None:
+    lease.acquire(kube, namespace, "taken", "somebody", duration=600)
+
+    def locked(called: str, /, *, check: bool = False, **arguments: Any) -> Task:
+        return task("cluster_lock", called, check=check, **{"name": "demo", "namespace": namespace, "duration": 12} | arguments)
+
+    def looked(called: str, /, **arguments: Any) -> Task:
+        return task("cluster_lock_info", called, **{"name": "demo", "namespace": namespace} | arguments)
+
+    both = {"name": None, "namespace": None, "orders": [f"{namespace}/taken", {"namespace": namespace, "name": "another"}]}
+    tasks = [
+        looked("see that it is free"),
+        locked("foresee", check=True),
+        looked("see that it is free still"),
+        locked("take"),
+        locked("take again"),
+        locked("foresee nothing", check=True),
+        looked("see who has it") | {"register": "before"},
+        locked("another is refused", holder="another"),
+        locked("another is refused in check mode", holder="another", check=True),
+        locked("another waits in vain", holder="another", wait_timeout=1),
+        locked("another gives nothing back", holder="another", state="released"),
+        locked("all or none", **both),
+        looked("see that none was taken", name="another"),
+        looked("see that it is renewed")
+        | {"register": "after", "until": "after.locks[0].expires > before.locks[0].expires", "retries": 60, "delay": 1},
+        locked("foresee its return", state="released", check=True),
+        locked("give back", state="released"),
+        locked("give back again", state="released"),
+        looked("see that it is free again"),
+        locked("take once more"),
+        looked("see all", name=None),
+    ]
+    played = play(tmp_path, tasks, defaults={"kubeconfig": "{{ kubeconfig }}"}, secrets={"kubeconfig": kubeconfig})
+    assert played.code == 0, played.output
+    is_silent(played, kubeconfig)
+    assert {name for name, answer in played.answers.items() if answer.changed} == {
+        "foresee",
+        "take",
+        "foresee its return",
+        "give back",
+        "take once more",
+    }
+    refused = ("another is refused", "another is refused in check mode", "another waits in vain")
+    assert {name for name, answer in played.answers.items() if answer.failed} == {*refused, "all or none"}
+    taken = played["take"].result
+    for name in refused:
+        assert f"The lock of {namespace}/demo is held by {taken['holder']}" in played[name].message
+    assert "is held by somebody" in played["all or none"].message
+
+    def told(name: str) -> Object:
+        (lock,) = played[name].result["locks"]
+        return dict(lock)
+
+    assert taken["token"] == taken["lock"]["token"] == played["foresee"].result["token"] == 1
+    assert played["take again"].result["token"] == 1
+    assert played["take once more"].result["token"] == 2
+    assert told("see who has it")["holder"] == taken["holder"]
+    for name in ("see that it is free", "see that it is free still", "see that it is free again", "see that none was taken"):
+        assert told(name)["free"], name
+        assert told(name)["expires"] is None
+    assert not told("see that it is renewed")["free"]
+    assert told("see that it is renewed")["holder"] == taken["holder"]
+    assert played["give back"].result["released"] == [f"{namespace}/demo"]
+    everything = {lock["order"]: lock["free"] for lock in played["see all"].result["locks"]}
+    assert everything == {"another": True, "demo": False, "taken": False}
+    # The run has ended with the lock in its hands, and nobody renews it any more.
+    until(lambda: lease.read(kube, namespace, "demo").is_free(kube.server_time()), "the lock of a run that ended is free")
+
+
+def test_steps_of_a_run_are_repeatable_and_silent(hub: Access, kube: Kube, namespace: str, kubeconfig: Object, tmp_path: Path) -> None:
+    hub.apply(order(namespace, nodeRequests=TWO_NODES))
+    named = {"name": "demo", "namespace": namespace}
+    variables = {
+        name: {key: "{{ " + f"{name}.orders[0].{key}" + " }}" for key in ("cluster_order", "cluster_lock", "cluster_provider")}
+        for name in ("first", "second", "third")
+    }
+
+    def cluster(name: str, of: str, *, check: bool = False, **arguments: Any) -> Task:
+        given = variables[of]
+        wanted = {
+            "cluster_order": given["cluster_order"],
+            "provider": given["cluster_provider"],
+            "lock": given["cluster_lock"],
+            "version": RELEASE,
+            "secrets": {"pull_secret": "{{ pull_secret }}", "extra": {"demo-extra": {"password": SECRET}}},
+            "node_requests": "{{ " + of + ".orders[0].node_requests }}",
+        }
+        return task("cluster", name, check=check, **wanted | arguments)
+
+    def finished(name: str, of: str, *, check: bool = False, **arguments: Any) -> Task:
+        return task("cluster_order_finish", name, check=check, **{"step": "provision", "orders": "{{ " + of + ".orders }}"} | arguments)
+
+    prepared = {"step": "provision", **named}
+    four = [{"resourceClass": "fc430", "numberOfNodes": 4}]
+    tasks = [
+        task("cluster_order_prepare", "foresee", check=True, **prepared),
+        task("cluster_lock_info", "lock is free", **named),
+        task("cluster_order_prepare", "prepare", **prepared) | {"register": "first"},
+        task("cluster_order_prepare", "prepare in between", **prepared),
+        cluster("foresee the cluster", "first", check=True),
+        cluster("make the cluster", "first"),
+        cluster("make it again", "first"),
+        cluster("foresee nothing", "first", check=True),
+        cluster("foresee more nodes", "first", check=True, node_requests=four),
+        finished("foresee the finish", "first", check=True),
+        finished("finish", "first"),
+        task("cluster_lock_info", "lock is free after it", **named),
+        task("cluster_order_prepare", "prepare a second time", **prepared) | {"register": "second"},
+        cluster("nothing to do the second time", "second"),
+        cluster("a late writer", "first", node_requests=four),
+        finished("finish with a failure", "second", failure={"task": "Do it", "error": "It broke."}),
+        task("cluster_order_info", "see the failure", **named),
+        task("cluster_order_status", "foresee the status", check=True, **named),
+        task("cluster_order_status", "nothing new of all") | {"vars": {"ansible_eda": {"event": {"payload": {"metadata": named}}}}},
+        task("cluster_order_prepare", "prepare the end", **prepared | {"step": "delete"}) | {"register": "third"},
+        cluster("foresee the end", "third", check=True, state="absent"),
+        cluster("end", "third", state="absent"),
+        finished("finish the end", "third", step="delete", wait_timeout=60),
+        task("cluster_order_status", "no order any more", **named),
+    ]
+    played = play(tmp_path, tasks, defaults={"kubeconfig": str(hub.kubeconfig)}, secrets={"pull_secret": PULL_SECRET})
+    assert played.code == 0, played.output
+    is_silent(played, kubeconfig)
+    assert {name for name, answer in played.answers.items() if answer.failed} == {"a late writer", "finish with a failure"}
+    for name in ("make it again", "foresee nothing", "nothing to do the second time", "prepare in between", "prepare a second time"):
+        assert not played[name].changed, name
+    for name in ("foresee", "prepare", "foresee the cluster", "make the cluster", "foresee more nodes", "foresee the end", "end"):
+        assert played.answers[name].changed or "censored" in played.answers[name].result, name
+    for name in ("lock is free", "lock is free after it"):
+        assert played[name].result["locks"][0]["free"], name
+    made = [(item["kind"], item["action"]) for item in played["make the cluster"].result["objects"]]
+    assert made == [("Secret", "created"), ("Secret", "created"), ("HostedCluster", "created"), ("NodePool", "created")]
+    assert [tuple(item.values()) for item in played["foresee the cluster"].result["objects"]] == [
+        tuple(item.values()) for item in played["make the cluster"].result["objects"]
+    ]
+    shown = {part["after_header"].partition(" ")[0]: part["after"] for part in played["make the cluster"].result["diff"]}
+    assert '"password": "(hidden)"' in shown["Secret"] or '".dockerconfigjson": "(hidden)"' in shown["Secret"]
+    assert RELEASE in shown["HostedCluster"]
+    (nodes,) = played["foresee more nodes"].result["diff"]
+    assert '"replicas": 2' in nodes["before"]
+    assert '"replicas": 4' in nodes["after"]
+    assert "later run" in played["a late writer"].message or "no longer ours" in played["a late writer"].message
+    assert played["finish with a failure"].message == "Do it: It broke."
+    (failed,) = played["see the failure"].result["orders"]
+    assert failed["status"]["failure"]["message"] == "It broke."
+    assert played["finish the end"].result["orders"][0]["phase"] == "Gone"
+    assert played["no order any more"].result["orders"] == []
+    assert kube.find("v1", "Namespace", f"{namespace}-demo") is None
+
+
+def test_tenant_who_may_only_see_orders_is_told_of_them(hub: Access, namespace: str, tmp_path: Path) -> None:
+    hub.apply(order(namespace))
+    hub.kubectl("create", "role", "tenant", "-n", namespace, "--verb=get,list", "--resource=clusterorders.cloudkit.openshift.io")
+    hub.kubectl("create", "rolebinding", "tenant", "-n", namespace, "--role=tenant", "--user=tenant")
+    tasks = [
+        task("cluster_order_info", "look", namespace=namespace),
+        task("cluster_order_info", "look everywhere"),
+        task("cluster_order", "place", name="other", namespace=namespace, template_id=TEMPLATE),
+    ]
+    played = play(tmp_path, tasks, defaults={"kubeconfig": str(hub.kubeconfig), "impersonate_user": "tenant"})
+    (seen,) = played.fine("look").result["orders"]
+    assert seen["spec"]["templateParameters"] == ["pull_secret"]
+    assert "next_action" not in seen
+    for name in ("look everywhere", "place"):
+        assert "grant the verb" in played[name].message

@@ -1,0 +1,94 @@
+"""Orders of the template `osd_small`, from the order to OpenShift Cluster Manager and back, by `ansible-playbook` against the stand-in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ..support.ocm_site import standing_in
+from ..support.ocm_standin import OFFLINE_TOKEN, TOKEN_PATH, OcmStandIn
+from ..support.orders import Orders, Run
+
+
+@pytest.fixture
+def service() -> Iterator[OcmStandIn]:
+    """Each look at a cluster finds it a step further."""
+    with standing_in(hurried=True) as service:
+        yield service
+
+
+def site(service: OcmStandIn) -> dict[str, Any]:
+    """What a site sets for all orders."""
+    return {"osd_small_url": service.url, "osd_small_token_url": f"{service.url}{TOKEN_PATH}", "osd_small_token": OFFLINE_TOKEN}
+
+
+def place(orders: Orders, nodes: dict[str, int], **parameters: Any) -> None:
+    orders.ref(template="osd_small", nodes=nodes, raw_parameters=json.dumps(parameters))
+
+
+def pools(service: OcmStandIn) -> dict[str, int]:
+    (cluster,) = service.clusters
+    return {pool["instance_type"]: pool["replicas"] for pool in service.shelf(cluster, "machine_pools").values()}
+
+
+def until_ready(orders: Orders, service: OcmStandIn) -> list[Run]:
+    """What events would start: runs until there is nothing left to do."""
+    runs = [orders.play("create_cluster", **site(service)).well()]
+    while orders.status()["phase"] != "Ready":
+        assert len(runs) < 9, orders.status()
+        runs.append(orders.play("sync_status").well())
+        # Without a name: whichever order needs it, if any does.
+        runs.append(orders.play("create_cluster", None, **site(service)).well())
+    return runs
+
+
+def test_order_becomes_a_managed_cluster_that_is_scaled_and_deleted(orders: Orders, service: OcmStandIn) -> None:
+    place(orders, {"m5.xlarge": 2, "r5.xlarge": 1}, multi_az=True)
+    runs = until_ready(orders, service)
+    assert pools(service) == {"m5.xlarge": 3, "r5.xlarge": 3}
+    status = orders.status()
+    assert status["nodeSets"] == [
+        {"resourceClass": "m5.xlarge", "requested": 2, "ready": 2},
+        {"resourceClass": "r5.xlarge", "requested": 1, "ready": 1},
+    ]
+    assert status["provider"]["type"] == "ocm"
+    assert status["provider"]["internalID"] in service.clusters
+    assert status["apiURL"].startswith("https://api.demo-")
+
+    before = service.writes()
+    again = orders.play("create_cluster", **site(service)).well()
+    assert again.changed == 0
+    assert service.writes() == before
+
+    place(orders, {"m5.xlarge": 4}, multi_az=True)
+    runs += until_ready(orders, service)
+    assert pools(service) == {"m5.xlarge": 6}
+
+    runs.append(orders.delete(cluster_wait_timeout=120))
+    assert orders.is_gone()
+    assert service.clusters == {}
+    assert OFFLINE_TOKEN not in "".join(run.output for run in runs)
+
+
+def test_failed_installation_is_told_on_the_order(orders: Orders, service: OcmStandIn) -> None:
+    service.hurried = False
+    place(orders, {"m5.xlarge": 2})
+    orders.play("create_cluster", **site(service)).well()
+    service.fail_installation("OCM5003", "the keys are wrong")
+    orders.play("sync_status").well()
+    failure = orders.status()["failure"]
+    assert (orders.status()["phase"], failure["message"], failure["retryable"]) == ("Failed", "OCM5003: the keys are wrong", False)
+    service.hurried = True
+    orders.delete(cluster_wait_timeout=120)
+    assert orders.is_gone()
+
+
+def test_order_without_any_token_says_what_to_do(orders: Orders, service: OcmStandIn) -> None:
+    place(orders, {"m5.xlarge": 2})
+    run = orders.play("create_cluster", **{**site(service), "osd_small_token": ""})
+    assert run.code != 0
+    assert "make the cluster with secrets.token" in orders.status()["failure"]["message"]
+    assert service.clusters == {}

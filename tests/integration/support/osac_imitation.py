@@ -1,0 +1,130 @@
+"""An imitation of OSAC's controller of ClusterOrders, as it behaved in the days of `cloudkit.openshift.io`; written from a description.
+
+It makes the namespace, the account and its binding, holds the order by its own finalizer, posts the whole order to a webhook, again on
+every reconcile and for ever, and writes phase and conditions of its own with optimistic locking. Deletion ends when ours has let go of
+the order.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import urllib3
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Conflict, KubeError
+
+Object = dict[str, Any]
+GROUP = "cloudkit.openshift.io"
+FINALIZER, OURS = f"{GROUP}/finalizer", f"{GROUP}/infrastructure"
+ACCOUNT = "cloudkit"
+RECONCILE_SECONDS = 0.5
+
+
+class OsacImitation:
+    """`post` sends a webhook and answers with its code. `writes` counts what it wrote to each order's status."""
+
+    def __init__(self, kube: Kube, namespace: str, post: Callable[[str, Object], int]) -> None:
+        self.writes: Counter[str] = Counter()
+        self.posts: Counter[str] = Counter()
+        self._kube = kube
+        self._namespace = namespace
+        self._post = post
+        self._over = threading.Event()
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[OsacImitation]:
+        thread = threading.Thread(target=self._work, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._over.set()
+            thread.join()
+
+    def _work(self) -> None:
+        while not self._over.wait(RECONCILE_SECONDS):
+            with contextlib.suppress(KubeError, urllib3.exceptions.HTTPError):  # it tries again at the next reconcile
+                for order in self._kube.list_all(f"{GROUP}/v1alpha1", "ClusterOrder", self._namespace):
+                    self._reconcile(order)
+
+    def _reconcile(self, order: Object) -> None:
+        if order["metadata"].get("deletionTimestamp"):
+            self._delete(order)
+            return
+        finalizers = order["metadata"].get("finalizers", [])
+        if FINALIZER not in finalizers:
+            order = self._kube.patch(order, {"metadata": {"finalizers": [*finalizers, FINALIZER]}})
+        namespace = self._surroundings(order)
+        self._send("create-hosted-cluster", order)
+        cluster = self._kube.find("hypershift.openshift.io/v1beta1", "HostedCluster", order["metadata"]["name"], namespace)
+        conditions = {item["type"]: item["status"] for item in ((cluster or {}).get("status") or {}).get("conditions", [])}
+        ready = conditions.get("Available") == "True"
+        reference = {"namespace": namespace, "serviceAccountName": ACCOUNT, "roleBindingName": ACCOUNT}
+        reference["hostedClusterName"] = order["metadata"]["name"] if cluster else ""
+        verdicts = {"Accepted": True, "NamespaceCreated": True, "ControlPlaneAvailable": ready, "Progressing": not ready}
+        self._write(order, "Ready" if ready else "Progressing", verdicts, reference)
+
+    def _surroundings(self, order: Object) -> str:
+        name = f"{order['metadata']['namespace']}-{order['metadata']['name']}"
+        binding = {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": ACCOUNT, "namespace": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
+            "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": name}],
+        }
+        labels = {f"{GROUP}/clusterorder": order["metadata"]["name"]}
+        for item in (
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}},
+            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT, "namespace": name}},
+            binding,
+        ):
+            with contextlib.suppress(Conflict):  # it is there already
+                self._kube.create(item)
+        return name
+
+    def _write(self, order: Object, phase: str, verdicts: dict[str, bool], reference: Object) -> None:
+        """Its own conditions, by type, as Kubernetes' helper for them does; others stay."""
+        status = order.get("status") or {}
+        conditions = {item["type"]: item for item in status.get("conditions", [])}
+        for kind, holds in verdicts.items():
+            value = "True" if holds else "False"
+            if conditions.get(kind, {}).get("status") != value:
+                now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+                conditions[kind] = {"type": kind, "status": value, "reason": "Osac", "message": "", "lastTransitionTime": now}
+        wanted = status | {"phase": phase, "conditions": list(conditions.values()), "clusterReference": reference}
+        if wanted != status:
+            self._kube.replace(order | {"status": wanted}, subresource="status")
+            self.writes[order["metadata"]["name"]] += 1
+
+    def _delete(self, order: Object) -> None:
+        metadata = order["metadata"]
+        if (order.get("status") or {}).get("phase") != "Deleting":
+            order = self._kube.replace(order | {"status": (order.get("status") or {}) | {"phase": "Deleting"}}, subresource="status")
+            self.writes[metadata["name"]] += 1
+        if OURS in metadata.get("finalizers", []):
+            self._send("delete-hosted-cluster", order)
+            return
+        namespace = self._kube.find("v1", "Namespace", f"{metadata['namespace']}-{metadata['name']}")
+        if namespace:
+            self._kube.delete(namespace)
+        elif FINALIZER in metadata.get("finalizers", []):
+            left = [name for name in metadata["finalizers"] if name != FINALIZER]
+            self._kube.patch(order, {"metadata": {"finalizers": left}})
+
+    def _send(self, endpoint: str, order: Object) -> None:
+        if self._post(endpoint, order) == 202:
+            self.posts[order["metadata"]["name"]] += 1
+
+
+def quiet(versions: Callable[[], str], seconds: float) -> bool:
+    """Whether nothing was written for so long."""
+    before = versions()
+    time.sleep(seconds)
+    return versions() == before

@@ -1,0 +1,184 @@
+"""A copy of a kind stays true to a server that fails in every way: it resumes, lists again, waits longer, and forgets what is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller import informer
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.informer import Informer
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.work_queue import Key
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Event, Listing
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Forbidden, Gone, Unreachable
+
+PATIENCE_SECONDS = 20
+
+
+def item(name: str, version: int, uid: str = "") -> dict[str, Any]:
+    return {"metadata": {"namespace": "n", "name": name, "uid": uid or name, "resourceVersion": str(version), "managedFields": ["long"]}}
+
+
+class Server:
+    """What a watch and a list answer, one after the other. A watch goes on until its events end with an error or with None."""
+
+    def __init__(self, *lists: Any) -> None:
+        self.lists = list(lists)
+        self.events: queue.Queue[Any] = queue.Queue()
+        self.listed = 0
+        self.since: list[str] = []
+
+    def list_all(self, *_what: Any, **_selectors: str) -> Listing:
+        self.listed += 1
+        answer = self.lists.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        listed = Listing(answer)
+        listed.version = str(max([int(entry["metadata"]["resourceVersion"]) for entry in answer], default=1))
+        return listed
+
+    def watch(self, *_what: Any, since: str, **_options: Any) -> Iterator[Event]:
+        self.since.append(since)
+        return self._events()
+
+    def _events(self) -> Iterator[Event]:
+        while event := self.events.get():
+            if isinstance(event, Exception):
+                raise event
+            yield event
+
+    def see(self, kind: str, entry: dict[str, Any]) -> None:
+        self.events.put(Event(kind, entry))
+
+
+async def until(condition: Callable[[], Any]) -> None:
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not condition():  # noqa: ASYNC110 - what is waited for comes from another thread
+            await asyncio.sleep(0.005)
+
+
+def play(server: Server, scenario: Callable[[Informer, list[Any]], Any]) -> None:
+    async def main() -> None:
+        told: list[Any] = []
+
+        def changed(before: Any, after: Any) -> None:
+            told.append(tuple(entry and entry["metadata"]["resourceVersion"] for entry in (before, after)))
+
+        mirror = Informer(server, "v1", "Thing", changed)  # type: ignore[arg-type]
+        task = asyncio.create_task(mirror.follow())
+        try:
+            await scenario(mirror, told)
+        finally:
+            task.cancel()
+            server.events.put(None)
+
+    asyncio.run(main())
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(informer, "FIRST_RETRY_SECONDS", 0.001)
+    monkeypatch.setattr(informer, "LAST_RETRY_SECONDS", 0.01)
+
+
+def test_it_lists_and_then_follows_from_there() -> None:
+    server = Server([item("a", 3), item("b", 5)])
+
+    async def scenario(mirror: Informer, told: list[Any]) -> None:
+        await until(lambda: server.since)
+        await until(lambda: mirror.broken_for() == 0)
+        assert server.since == ["5"] and mirror.listed.is_set()
+        server.see("ADDED", item("c", 6))
+        server.see("MODIFIED", item("a", 7))
+        server.see("DELETED", item("b", 8))
+        server.see("BOOKMARK", {"metadata": {"resourceVersion": "20"}})
+        await until(lambda: len(told) == 5)
+        assert told == [(None, "3"), (None, "5"), (None, "6"), ("3", "7"), ("5", None)]
+        assert sorted(entry["metadata"]["name"] for entry in mirror.below("n")) == ["a", "c"]
+        assert "managedFields" not in mirror.below("n")[0]["metadata"]
+        assert mirror.get(Key("n", "b")) is None
+
+    play(server, scenario)
+
+
+def test_a_broken_watch_is_resumed_where_it_stood_and_not_listed_again() -> None:
+    server = Server([item("a", 3)])
+
+    async def scenario(mirror: Informer, told: list[Any]) -> None:
+        await until(lambda: server.since)
+        server.see("BOOKMARK", {"metadata": {"resourceVersion": "9"}})
+        server.events.put(Unreachable("down"))
+        await until(lambda: len(server.since) == 2)
+        server.events.put(None)  # the server ends it, as it does from time to time
+        await until(lambda: len(server.since) == 3)
+        assert server.since == ["3", "9", "9"] and server.listed == 1 and mirror.restarts == 2
+        assert told == [(None, "3")]
+
+    play(server, scenario)
+
+
+def test_what_is_too_old_to_resume_is_listed_again_and_what_went_meanwhile_is_told_of() -> None:
+    server = Server([item("a", 3), item("b", 4)], [item("a", 3), item("c", 9)])
+
+    async def scenario(mirror: Informer, told: list[Any]) -> None:
+        await until(lambda: server.since)
+        server.events.put(Gone("too old"))
+        await until(lambda: len(server.since) == 2)
+        assert server.since == ["4", "9"]
+        assert told == [(None, "3"), (None, "4"), ("4", None), (None, "9")]
+        assert sorted(entry["metadata"]["name"] for entry in mirror.all()) == ["a", "c"]
+
+    play(server, scenario)
+
+
+@pytest.mark.parametrize("fault", [Unreachable("down"), Forbidden("no"), ValueError("no JSON"), KeyError("metadata")])
+def test_no_fault_of_the_server_ends_it(fault: Exception) -> None:
+    server = Server(fault, fault, fault, [item("a", 3)])
+
+    async def scenario(mirror: Informer, _told: list[Any]) -> None:
+        assert mirror.broken_for() > 0 and not mirror.listed.is_set()
+        await until(lambda: server.since)
+        await until(lambda: mirror.broken_for() == 0)
+
+    play(server, scenario)
+
+
+def test_an_object_that_nobody_understands_does_not_hide_the_others() -> None:
+    server = Server([item("a", 3), item("b", 4)])
+
+    async def main() -> None:
+        seen = []
+
+        def changed(_before: Any, after: Any) -> None:
+            if after["metadata"]["name"] == "a":
+                raise KeyError("spec")
+            seen.append(after["metadata"]["name"])
+
+        task = asyncio.create_task(Informer(server, "v1", "Thing", changed).follow())  # type: ignore[arg-type]
+        await until(lambda: seen == ["b"])
+        task.cancel()
+        server.events.put(None)
+
+    asyncio.run(main())
+
+
+def test_a_write_of_our_own_is_not_undone_by_what_was_before_it() -> None:
+    server = Server([item("a", 3)])
+
+    async def scenario(mirror: Informer, told: list[Any]) -> None:
+        await until(lambda: server.since)
+        mirror.remember(item("a", 8))
+        mirror.remember(item("a", 9, uid="another"))
+        mirror.remember(item("gone", 9))
+        for version in (7, 8):
+            server.see("MODIFIED", item("a", version))
+        server.see("MODIFIED", item("a", 10))
+        await until(lambda: len(told) == 2)
+        assert told == [(None, "3"), ("8", "10")]
+        server.see("ADDED", item("a", 11, uid="made anew"))
+        await until(lambda: len(told) == 4)
+        assert told[2:] == [("10", None), (None, "11")], "what was there before is gone"
+
+    play(server, scenario)

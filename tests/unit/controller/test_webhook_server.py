@@ -1,0 +1,360 @@
+"""The web server for webhooks: every request is answered, only who proves to be known names an order, and nothing else of it counts."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import random
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import urllib3
+from ansible_collections.openfleet.clusters.extensions.sandbox.certificates import Authority
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller import webhook_server as intake
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller import webhook_server as intake_module
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.metrics import Metrics, State
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.settings import BadSettings, Webhook
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.webhook_server import Buckets, WebhookServer
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.selection import OrderName
+
+ORDER = {"metadata": {"namespace": "orders", "name": "demo", "uid": "u"}, "spec": {"templateID": "x"}}
+BODY = json.dumps(ORDER).encode()
+NOTED = [OrderName("orders", "demo")]
+CREATE, DELETE = "/create-hosted-cluster", "/delete-hosted-cluster"
+FUZZED = 5000
+
+
+class Server:
+    """An intake at work in a thread of its own. `noted` are the orders it was told of."""
+
+    def __init__(self, settings: Webhook) -> None:
+        self.noted: list[OrderName] = []
+        self.problems: list[str] = []
+        self.metrics = Metrics(lambda: State(True, {"Ready": 3}, {("wanted", "delete"): 1}, 2, 4, {"Lease": 5}))
+        self._intake = WebhookServer(settings, self.metrics, self.noted.append, lambda: self.problems)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._pool = urllib3.PoolManager(retries=False, timeout=30)
+
+    def _serve(self) -> None:
+        self._task = self._loop.create_task(self._intake.serve())
+        with pytest.raises(asyncio.CancelledError):
+            self._loop.run_until_complete(self._task)
+
+    @contextmanager
+    def running(self) -> Iterator[Server]:
+        self._thread.start()
+        while not self.port:
+            time.sleep(0.01)
+        try:
+            yield self
+        finally:
+            self._loop.call_soon_threadsafe(self._task.cancel)
+            self._thread.join()
+            self._loop.close()
+
+    @property
+    def port(self) -> int:
+        return self._intake.port
+
+    def send(self, method: str = "POST", path: str = CREATE, body: Any = BODY, scheme: str = "http", **settings: Any) -> Any:
+        pool = settings.pop("pool", self._pool)
+        return pool.request(method, f"{scheme}://127.0.0.1:{self.port}{path}", body=body, **settings)
+
+    def code(self, **settings: Any) -> int:
+        return int(self.send(**settings).status)
+
+
+@contextmanager
+def serving(**settings: Any) -> Iterator[Server]:
+    with Server(Webhook(port=0, **settings)).running() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def plain() -> Iterator[Server]:
+    with serving(rate_limit=10**6) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def nothing_noted(plain: Server) -> None:
+    plain.noted.clear()
+
+
+def signature(body: bytes, secret: str = "key") -> str:  # noqa: S107 - of nobody
+    return hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+@pytest.mark.parametrize("path", [CREATE, DELETE])
+def test_a_webhook_names_an_order_and_nothing_else_of_it_counts(plain: Server, path: str) -> None:
+    answer = plain.send(path=path)
+    assert (answer.status, json.loads(answer.data)) == (202, {"noted": ["orders/demo"]})
+    assert plain.noted == NOTED
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [("POST", "/", 404), ("POST", "/create", 404), ("POST", "/../etc/passwd", 404), ("GET", "/endpoint", 404), ("GET", CREATE, 405)],
+)
+def test_what_no_route_knows_is_refused(plain: Server, method: str, path: str, code: int) -> None:
+    assert plain.code(method=method, path=path) == code
+    assert plain.noted == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"no JSON",
+        b"\xff\xfe",
+        b"[]",
+        b"3",
+        b"null",
+        b"{}",
+        b'{"metadata": null}',
+        b'{"metadata": {"name": "demo"}}',
+        b'{"metadata": {"name": "demo", "namespace": ["orders"]}}',
+        b'{"metadata": {"name": "{{ lookup(1) }}", "namespace": "orders"}}',
+        b'{"metadata": {"name": "../x", "namespace": "orders"}}',
+        b'{"metadata": {"name": "a b", "namespace": "orders"}}',
+        '{"metadata": {"name": "dëmo", "namespace": "orders"}}'.encode(),
+        b'{"metadata": {"name": "\\ud800", "namespace": "orders"}}',
+        b"[" * 100_000,
+        b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
+        b"9" * 100_000,
+    ],
+)
+def test_a_body_that_names_no_order_is_a_bad_request(plain: Server, body: bytes) -> None:
+    assert plain.code(body=body) == 400
+    assert plain.noted == []
+
+
+def test_a_body_over_the_limit_is_refused_also_if_it_does_not_say_how_long_it_is() -> None:
+    with serving(body_limit=1000) as server:
+        long = json.dumps(ORDER | {"padding": "x" * 2000}).encode()
+        assert server.code(body=long) == 413
+        assert server.code(body=iter([long[:500], long[500:]]), headers={"Transfer-Encoding": "chunked"}) == 413
+        assert server.code() == 202 and server.noted == NOTED
+
+
+def test_a_token_is_asked_for() -> None:
+    with serving(token="secret") as server:  # noqa: S106 - of nobody
+        for header in ({}, {"Authorization": "secret"}, {"Authorization": "Bearer "}, {"Authorization": "Bearer sécret"}):
+            assert server.code(headers={key: value.encode() for key, value in header.items()}) == 401
+        assert server.noted == []
+        assert server.code(headers={"Authorization": "Bearer secret"}) == 202
+        assert server.code(method="GET", path="/healthz", body=None) == 200
+
+
+def test_a_signature_of_the_body_is_asked_for() -> None:
+    with serving(hmac_secret="key", hmac_header="X-Signed") as server:  # noqa: S106 - of nobody
+        for header in ({}, {"X-Signed": ""}, {"X-Signed": signature(b"other")}, {"X-Signed": signature(BODY, "other")}):
+            assert server.code(headers=header) == 401
+        assert server.noted == []
+        assert server.code(headers={"X-Signed": signature(BODY)}) == 202
+        assert server.code(headers={"X-Signed": f"sha256={signature(BODY)}"}) == 202
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("certificates")
+    ours, theirs = Authority("ours"), Authority("theirs")
+    (folder / "ca.crt").write_bytes(ours.pem)
+    for name, (certificate, key) in {
+        "server": ours.server("server", ["127.0.0.1"]),
+        "client": ours.client("client"),
+        "stranger": theirs.client("stranger"),
+    }.items():
+        (folder / f"{name}.pem").write_bytes(certificate + key)
+    return folder
+
+
+def test_certificate_token_and_signature_are_all_asked_for_where_all_are_set(certificates: Path) -> None:
+    files = {"certfile": str(certificates / "server.pem"), "cafile": str(certificates / "ca.crt")}
+    headers = {"Authorization": "Bearer secret", "X-Hub-Signature-256": signature(BODY)}
+
+    def pool(client: str) -> urllib3.PoolManager:
+        context = ssl.create_default_context(cafile=str(certificates / "ca.crt"))
+        if client:
+            context.load_cert_chain(certificates / f"{client}.pem")
+        return urllib3.PoolManager(ssl_context=context, retries=False, timeout=30)
+
+    with serving(token="secret", hmac_secret="key", **files) as server:  # noqa: S106 - of nobody
+        assert server.code(scheme="https", pool=pool("client"), headers=headers) == 202
+        for missing in headers:
+            kept = {key: value for key, value in headers.items() if key != missing}
+            assert server.code(scheme="https", pool=pool("client"), headers=kept) == 401
+        assert server.code(scheme="https", pool=pool(""), headers=headers) == 401
+        assert server.code(scheme="https", pool=pool(""), method="GET", path="/healthz", body=None) == 200
+        with pytest.raises(urllib3.exceptions.HTTPError):
+            server.code(scheme="https", pool=pool("stranger"), headers=headers)
+        with pytest.raises(urllib3.exceptions.HTTPError):
+            server.code(headers=headers)
+        assert server.noted == NOTED
+
+
+def test_certificates_that_are_renewed_are_used_without_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "CERTIFICATE_SECONDS", 0.05)
+    file = tmp_path / "server.pem"
+
+    def renew() -> urllib3.PoolManager:
+        """A certificate by an authority that only the clients of this pool trust."""
+        authority = Authority("renewed")
+        file.write_bytes(b"".join(authority.server("server", ["127.0.0.1"])))
+        return urllib3.PoolManager(ssl_context=ssl.create_default_context(cadata=authority.pem.decode()), retries=False, timeout=30)
+
+    def is_trusted(server: Server, pool: urllib3.PoolManager) -> bool:
+        try:
+            return server.code(scheme="https", pool=pool) == 202
+        except urllib3.exceptions.HTTPError:
+            return False
+
+    first = renew()
+    with serving(certfile=str(file), rate_limit=10**6) as server:
+        assert is_trusted(server, first)
+        file.write_bytes(b"half a certif")
+        time.sleep(0.2)
+        second = renew()
+        deadline = time.monotonic() + 30
+        while not is_trusted(server, second):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def test_certificates_that_cannot_be_used_are_told_of_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(BadSettings, match="check certfile"):
+        Server(Webhook(certfile=str(tmp_path / "absent")))
+
+
+def test_an_address_in_use_is_told_of(plain: Server) -> None:
+    other = Server(Webhook(port=plain.port))
+    with pytest.raises(BadSettings, match="cannot be taken"):
+        asyncio.run(other._intake.serve())  # noqa: SLF001 - without the thread that hides it
+
+
+def test_a_client_that_sends_too_much_is_asked_to_wait_and_says_when() -> None:
+    with serving(rate_limit=5) as server:
+        answers = [server.send() for _time in range(40)]
+        codes = [answer.status for answer in answers]
+        assert codes[:10] == [202] * 10 and 429 in codes
+        assert all(int(answer.headers["Retry-After"]) >= 1 for answer in answers if answer.status == 429)
+
+
+def test_a_bucket_is_filled_again_and_each_client_has_its_own() -> None:
+    buckets = Buckets(2)
+    assert [buckets.take("a", 0.0) == 0 for _time in range(5)] == [True] * 4 + [False]
+    assert buckets.take("a", 0.1) == pytest.approx(0.4)
+    assert buckets.take("b", 0.1) == 0
+    assert buckets.take("a", 1.0) == 0
+
+
+def test_buckets_of_many_clients_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake_module, "CLIENTS", 10)
+    buckets = Buckets(1)
+    for number in range(1000):
+        buckets.take(f"client-{number}", 0.0)
+    assert len(buckets._left) == 10  # noqa: SLF001 - nothing else shows it
+
+
+def test_a_sender_that_goes_away_or_goes_to_sleep_in_the_body_harms_nobody(plain: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake_module, "BODY_SECONDS", 0.2)
+    head = f"POST {CREATE} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(BODY)}\r\n\r\n".encode()
+    sleepers = []
+    for cut in range(0, len(BODY), 7):
+        with socket.create_connection(("127.0.0.1", plain.port)) as gone:
+            gone.sendall(head + BODY[:cut])
+        sleepers.append(socket.create_connection(("127.0.0.1", plain.port)))
+        sleepers[-1].sendall(head + BODY[:cut])
+    assert plain.code() == 202
+    for sleeper in sleepers:
+        assert b" 408 " in sleeper.recv(1000)
+        sleeper.close()
+    assert plain.noted == NOTED
+
+
+def test_health_tells_what_is_wrong() -> None:
+    with serving(token="secret") as server:  # noqa: S106 - of nobody
+        server.problems = ["the watch of Lease is broken"]
+        answer = server.send("GET", "/healthz", None)
+        assert (answer.status, json.loads(answer.data)) == (503, {"problems": server.problems})
+
+
+def test_metrics_are_what_prometheus_reads(plain: Server) -> None:
+    plain.send()
+    plain.send(path="/absent")
+    plain.metrics.finished("delete", 3.0)
+    answer = plain.send("GET", "/metrics", None)
+    lines = answer.data.decode().splitlines()
+    assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    for line in (
+        'openfleet_orders_phase{phase="Ready"} 3.0',
+        'openfleet_orders_actions{action="delete",state="wanted"} 1.0',
+        "openfleet_orders_runs_in_flight 2.0",
+        "openfleet_orders_queue 4.0",
+        'openfleet_orders_watch_restarts_total{kind="Lease"} 5.0',
+        'openfleet_orders_action_seconds_count{action="delete"} 1.0',
+    ):
+        assert line in lines
+    assert any(line.startswith('openfleet_orders_webhook_answers_total{code="202",endpoint="create-hosted-cluster"}') for line in lines)
+    assert any(line.startswith('openfleet_orders_webhook_answers_total{code="404",endpoint="other"}') for line in lines)
+
+
+def junk(dice: random.Random, depth: int = 0) -> Any:
+    """Something that somebody might send."""
+    texts = [
+        "",
+        "{{ 7*7 }}",
+        "{% for x in y %}",
+        "$(reboot)",
+        "`id`",
+        "'; drop",
+        "\x00",
+        "\u202e",
+        "💥" * 50,
+        "a" * 300,
+        "orders",
+        "demo",
+        "../..",
+    ]
+    leaves: list[Callable[[], Any]] = [
+        lambda: dice.choice(texts),
+        lambda: dice.choice([None, True, -1, 10**30, 1e308]),
+        lambda: "".join(chr(dice.randrange(32, 0xD000)) for _each in range(dice.randrange(40))),
+    ]
+    if depth > 4:
+        return dice.choice(leaves)()
+    branches: list[Callable[[], Any]] = [
+        lambda: [junk(dice, depth + 1) for _each in range(dice.randrange(4))],
+        lambda: {dice.choice(["metadata", "name", "namespace", "spec", "uid", "x"]): junk(dice, depth + 1) for _each in range(4)},
+    ]
+    return dice.choice(leaves + branches * 3)()
+
+
+def test_thousands_of_hostile_requests_are_all_answered_and_a_good_one_still_is(plain: Server) -> None:
+    dice = random.Random(17)  # noqa: S311 - the same every time
+    codes: dict[int, int] = {}
+    for number in range(FUZZED):
+        body = json.dumps(junk(dice)).encode()
+        if number % 4 == 0:
+            body = body[: dice.randrange(len(body) + 1)]
+        elif number % 4 == 1:
+            body = bytes(dice.randrange(256) for _each in range(dice.randrange(200)))
+        elif number % 500 == 2:
+            body = json.dumps({"metadata": {"name": "x" * 10**6, "namespace": "orders"}}).encode()[: 2**20]
+        path = dice.choice([CREATE, DELETE, f"/{dice.randrange(10**6)}"])
+        answer = plain.send(path=path, body=body, headers={"X-Junk": dice.choice(["a", "{{ x }}", "é"])})
+        codes[answer.status] = codes.get(answer.status, 0) + 1
+    assert set(codes) <= {202, 400, 404} and sum(codes.values()) == FUZZED
+    assert all(order.name.isascii() and "{" not in order.name for order in plain.noted)
+    plain.noted.clear()
+    assert plain.code() == 202 and plain.noted == NOTED

@@ -1,0 +1,269 @@
+"""The queue of the event source and of the HyperShift stand-in: each key once, never twice at a time, and again later after a failure."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller import work_queue as workqueue
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.work_queue import Key, WorkQueue, sentence
+
+BLUE, GREEN, LAST = Key("clusters", "blue"), Key("clusters", "green"), Key("clusters", "last")
+WORKERS = 4
+PATIENCE_SECONDS = 30
+
+
+class Handler:
+    """Notes what it is asked to handle. A key in `held` waits for its event, one in `failures` fails as often as it says."""
+
+    def __init__(self) -> None:
+        self.started: list[Key] = []
+        self.at_once: Counter[Key] = Counter()
+        self.most_at_once: Counter[Key] = Counter()
+        self.held: dict[Key, asyncio.Event] = {}
+        self.failures: Counter[Key] = Counter()
+        self._changed = asyncio.Event()
+
+    async def __call__(self, key: Key) -> None:
+        self.started.append(key)
+        self.at_once[key] += 1
+        self.most_at_once[key] = max(self.at_once[key], self.most_at_once[key])
+        self._changed.set()
+        try:
+            # A queue that gives the same key for ever must not keep the test from noticing.
+            await asyncio.sleep(0)
+            if key in self.held:
+                await self.held[key].wait()
+            if self.failures[key]:
+                self.failures[key] -= 1
+                raise RuntimeError("not yet")
+        finally:
+            self.at_once[key] -= 1
+            self._changed.set()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not condition():
+                self._changed.clear()
+                await self._changed.wait()
+
+    async def until_handled(self, key: Key, times: int) -> None:
+        await self.until(lambda: self.started.count(key) == times and not self.at_once[key])
+        await settle()
+
+
+class ImpatientQueue(WorkQueue):
+    """Notes each delay it is asked for, and does not wait for it."""
+
+    def __init__(self, handler: Handler) -> None:
+        super().__init__(handler)
+        self.delays: list[float] = []
+
+    def add_after(self, key: Key, seconds: float) -> None:
+        self.delays.append(seconds)
+        super().add_after(key, 0)
+
+
+@contextlib.asynccontextmanager
+async def working(queue: WorkQueue, workers: int = WORKERS) -> AsyncIterator[None]:
+    tasks = [asyncio.create_task(queue.work()) for _worker in range(workers)]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+    assert all(isinstance(result, asyncio.CancelledError) for result in ended), f"a worker has ended by itself: {ended}"
+
+
+async def settle() -> None:
+    """Let every task that can go on do so."""
+    for _turn in range(20):
+        await asyncio.sleep(0)
+
+
+def test_key_added_twice_is_handled_once() -> None:
+    async def scenario() -> None:
+        handler = Handler()
+        queue = WorkQueue(handler)
+        for key in (BLUE, BLUE, GREEN, BLUE):
+            queue.add(key)
+        queue.add(LAST)
+        async with working(queue):
+            await handler.until(lambda: LAST in handler.started)
+            await settle()
+        assert handler.started == [BLUE, GREEN, LAST]
+
+    asyncio.run(scenario())
+
+
+def test_handled_key_is_handled_again_when_added_again() -> None:
+    async def scenario() -> None:
+        handler = Handler()
+        queue = WorkQueue(handler)
+        async with working(queue):
+            for count in (1, 2, 3):
+                queue.add(BLUE)
+                await handler.until_handled(BLUE, count)
+        assert handler.started == [BLUE, BLUE, BLUE]
+
+    asyncio.run(scenario())
+
+
+def test_key_is_never_handled_twice_at_a_time() -> None:
+    async def scenario() -> None:
+        handler = Handler()
+        handler.held[BLUE] = asyncio.Event()
+        queue = WorkQueue(handler)
+        async with working(queue):
+            queue.add(BLUE)
+            await handler.until(lambda: handler.at_once[BLUE] == 1)
+            queue.add(BLUE)
+            # Another worker is free, as it takes the next key; and still it leaves the first one alone.
+            queue.add(GREEN)
+            await handler.until(lambda: GREEN in handler.started)
+            await settle()
+            assert handler.started == [BLUE, GREEN]
+            handler.held[BLUE].set()
+            await handler.until(lambda: handler.started.count(BLUE) == 2)
+        assert handler.most_at_once[BLUE] == 1
+
+    asyncio.run(scenario())
+
+
+def test_key_added_while_it_is_handled_is_handled_once_more() -> None:
+    async def scenario() -> None:
+        handler = Handler()
+        handler.held[BLUE] = asyncio.Event()
+        queue = WorkQueue(handler)
+        async with working(queue):
+            queue.add(BLUE)
+            await handler.until(lambda: handler.at_once[BLUE] == 1)
+            for _time in range(3):
+                queue.add(BLUE)
+            handler.held[BLUE].set()
+            await handler.until(lambda: handler.started.count(BLUE) == 2)
+            queue.add(LAST)
+            await handler.until(lambda: LAST in handler.started)
+            await settle()
+        assert handler.started == [BLUE, BLUE, LAST]
+
+    asyncio.run(scenario())
+
+
+def test_different_keys_are_handled_at_once() -> None:
+    async def scenario() -> None:
+        handler = Handler()
+        keys = [Key("clusters", f"cluster-{number}") for number in range(WORKERS)]
+        handler.held = {key: asyncio.Event() for key in keys}
+        queue = WorkQueue(handler)
+        async with working(queue):
+            for key in keys:
+                queue.add(key)
+            await handler.until(lambda: handler.at_once.total() == WORKERS)
+
+    asyncio.run(scenario())
+
+
+def test_failing_key_comes_back_after_a_growing_delay_with_a_limit() -> None:
+    async def scenario() -> None:
+        handler = Handler()
+        handler.failures[BLUE] = 12
+        queue = ImpatientQueue(handler)
+        async with working(queue):
+            queue.add(BLUE)
+            await handler.until_handled(BLUE, 13)
+        growing = [delay for delay in queue.delays if delay < workqueue.LAST_RETRY_SECONDS]
+        assert len(growing) > 2
+        assert growing == sorted(set(growing))
+        assert queue.delays == growing + [workqueue.LAST_RETRY_SECONDS] * (12 - len(growing))
+
+    asyncio.run(scenario())
+
+
+def test_success_makes_the_next_failure_a_first_one() -> None:
+    async def scenario() -> None:
+        handler = Handler()
+        queue = ImpatientQueue(handler)
+        async with working(queue):
+            for count in (4, 8):
+                handler.failures[BLUE] = 3
+                queue.add(BLUE)
+                await handler.until_handled(BLUE, count)
+        assert queue.delays[:3] == queue.delays[3:]
+
+    asyncio.run(scenario())
+
+
+def test_failing_key_does_not_hold_up_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workqueue, "FIRST_RETRY_SECONDS", 10 * PATIENCE_SECONDS)
+    monkeypatch.setattr(workqueue, "LAST_RETRY_SECONDS", 10 * PATIENCE_SECONDS)
+
+    async def scenario() -> None:
+        handler = Handler()
+        handler.failures[BLUE] = 1
+        queue = WorkQueue(handler)
+        async with working(queue, workers=1):
+            queue.add(BLUE)
+            queue.add(GREEN)
+            await handler.until(lambda: GREEN in handler.started)
+            # A change of the failed key itself is looked at without its delay.
+            queue.add(BLUE)
+            await handler.until(lambda: handler.started.count(BLUE) == 2)
+        assert handler.started == [BLUE, GREEN, BLUE]
+
+    asyncio.run(scenario())
+
+
+def test_failure_is_told_in_one_line_with_the_key(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        handler = Handler()
+        handler.failures[BLUE] = 1
+        queue = ImpatientQueue(handler)
+        async with working(queue):
+            queue.add(BLUE)
+            await handler.until(lambda: handler.started.count(BLUE) == 2)
+
+    asyncio.run(scenario())
+    assert len(caplog.messages) == 1
+    assert caplog.messages[0].startswith("clusters/blue: not yet; again in ")
+    assert caplog.records[0].exc_info is None
+
+
+def test_key_that_fails_for_hours_still_comes_back() -> None:
+    async def scenario() -> None:
+        handler = Handler()
+        handler.failures[BLUE] = 1100
+        queue = ImpatientQueue(handler)
+        async with working(queue, workers=1):
+            queue.add(BLUE)
+            for _turn in range(20 * 1100):
+                await asyncio.sleep(0)
+        assert handler.started.count(BLUE) == 1101
+
+    asyncio.run(scenario())
+
+
+class ApiError(Exception):
+    """As the Kubernetes client raises it: with the server's answer as text."""
+
+    def __init__(self, body: str) -> None:
+        super().__init__("(409)\nReason: Conflict\nHTTP response headers: many")
+        self.body = body
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ApiError('{"kind": "Status", "message": "the object has been modified"}'), "the object has been modified"),
+        (ApiError("gateway is down"), "(409)"),
+        (ApiError('["no", "status"]'), "(409)"),
+        (RuntimeError("first line\nsecond line"), "first line"),
+        (RuntimeError(), "RuntimeError()"),
+    ],
+)
+def test_error_becomes_one_line(error: Exception, line: str) -> None:
+    assert sentence(error) == line

@@ -1,0 +1,372 @@
+"""The documentation against the files it speaks of: links, commands, YAML, options, fields. What it says in prose is not judged here."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shlex
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.openfleet.clusters.extensions.sandbox.__main__ import _parser
+from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.status import FAULT, Faults
+from ansible_collections.openfleet.clusters.plugins.doc_fragments import kubernetes, s3
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import errors as kube_errors
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders import fulfillment
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observed import ObservedState
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status import derive_status
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers import base, factory
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.factory import BUILT_IN, ProviderFactory
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates import catalogue as templates
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+MODULE = "python -m ansible_collections.openfleet.clusters.extensions.sandbox"
+
+PLAYBOOKS = {path.stem for path in (ROOT / "playbooks").glob("*.yml")}
+RULEBOOKS = {path.stem for path in (ROOT / "rulebooks").glob("*.yml")}
+MODULES = {path.stem for path in (ROOT / "plugins" / "modules").glob("*.py")}
+KINDS = ("plugins/inventory", "plugins/lookup", "extensions/eda/plugins/event_source")
+PLUGINS = {path.stem for kind in KINDS for path in (ROOT / kind).glob("*.py")}
+TEMPLATES = {path.parents[1].name for path in (ROOT / "roles").glob("*/meta/template.yml")}
+GROUPS = set(yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text())["action_groups"])
+
+FENCE = re.compile(r"^( *)(`{3,}|~{3,})(\w*)[^\n]*\n(.*?)^ *\2 *$", re.MULTILINE | re.DOTALL)
+CODE_SPAN = re.compile(r"(`+)((?:(?!\n\n).)+?)\1", re.DOTALL)
+LINK = re.compile(r"\]\(\s*<?([^)>\s]+)|^ *\[[^\]]+\]: *<?([^>\s]+)", re.MULTILINE)
+HEADING = re.compile(r"^#{1,6} +(.+?) *#* *$", re.MULTILINE)
+MAKE = re.compile(r"^(?:\$ )?make ((?:[A-Z]+=\S+ )*)([a-z][a-z-]*)", re.MULTILINE)
+TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
+OURS = re.compile(r"(?<!ansible_collections\.)\bopenfleet\.clusters\.(\w+)")
+EXTRA = re.compile(r"-e (\w+)=")
+# A variable that a playbook does not set itself: it says what happens without it.
+TAKEN = re.compile(r"(?<![.\w])(\w+) \| default\(")
+NODE = re.compile(r"(\w+)\[\"(\w+)[^\"]*\"\]")
+ARROW = re.compile(r"^ *(\w+) --> (\w+)$", re.MULTILINE)
+SANDBOX = re.compile(rf"(?:\bopenfleet-sandbox|{re.escape(MODULE)})((?: +[^\s`]+)+)")
+
+
+@dataclass(frozen=True)
+class Page:
+    """The text of a page, and where it is; a link counts from there."""
+
+    path: Path
+    text: str
+
+    @property
+    def blocks(self) -> list[tuple[str, str]]:
+        """Language and content of each fenced block."""
+        return [(found[3], textwrap.dedent(found[4])) for found in FENCE.finditer(self.text)]
+
+    @property
+    def prose(self) -> str:
+        return FENCE.sub("", self.text)
+
+    @property
+    def code(self) -> list[str]:
+        """What stands in fences and in backticks. Diagrams are pictures, not code."""
+        blocks = [content for language, content in self.blocks if language != "mermaid"]
+        return blocks + [found[2] for found in CODE_SPAN.finditer(self.prose)]
+
+    @property
+    def anchors(self) -> set[str]:
+        """The headings as GitHub makes anchors of them; one that comes again gets a number."""
+        seen: dict[str, int] = {}
+        anchors = set()
+        for found in HEADING.finditer(self.prose):
+            title = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", found[1])
+            anchor = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+            anchors.add(f"{anchor}-{seen[anchor]}" if anchor in seen else anchor)
+            seen[anchor] = seen.get(anchor, 0) + 1
+        return anchors
+
+
+def read(path: Path) -> Page:
+    return Page(path, path.read_text(encoding="utf-8"))
+
+
+def bad_links(page: Page) -> Iterator[str]:
+    for found in LINK.finditer(CODE_SPAN.sub("", page.prose)):
+        link = found[1] or found[2]
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _hash, anchor = link.partition("#")
+        target = (page.path.parent / name).resolve() if name else page.path
+        if not (target.is_relative_to(ROOT) and target.exists()):
+            yield f"{link}: there is no such file"
+        elif anchor and anchor not in (page if target == page.path else read(target)).anchors:
+            yield f"{link}: there is no such heading"
+
+
+def bad_make_targets(page: Page) -> Iterator[str]:
+    known = set(TARGET.findall((ROOT / "Makefile").read_text()))
+    for code in page.code:
+        yield from (f"make {found[2]}: no such target" for found in MAKE.finditer(code) if found[2] not in known)
+
+
+def bad_sandbox_commands(page: Page) -> Iterator[str]:
+    for code in page.code:
+        for found in SANDBOX.finditer(code):
+            arguments = command_line(found[1])
+            try:
+                _parser().parse_args(arguments)
+            except SystemExit:
+                yield f"openfleet-sandbox {' '.join(arguments)}: refused"
+
+
+def command_line(text: str) -> list[str]:
+    """The words up to where the shell would end the command: a comment, a pipe, a bracket."""
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+    lexer.wordchars += "<>" if re.search(r"<\w+>", text) else ""
+    words = []
+    for word in lexer:
+        if set(word) <= set("();<>|&"):
+            break
+        words.append(word)
+    return words
+
+
+def bad_yaml(page: Page) -> Iterator[str]:
+    for language, content in page.blocks:
+        if language in ("yaml", "yml"):
+            try:
+                list(yaml.safe_load_all(content))
+            except yaml.YAMLError as error:
+                yield f"no YAML: {error}"
+
+
+def bad_names(page: Page) -> Iterator[str]:
+    known = PLAYBOOKS | RULEBOOKS | MODULES | PLUGINS | TEMPLATES | GROUPS
+    for code in page.code:
+        yield from (f"{found[0]}: there is no such thing here" for found in OURS.finditer(code) if found[1] not in known)
+        for line in code.splitlines():
+            played = re.search(r"ansible-playbook (?:openfleet\.clusters\.)(\w+)", line)
+            if played and played[1] not in PLAYBOOKS:
+                yield f"{played[0]}: it is no playbook"
+
+
+def bad_variables(page: Page) -> Iterator[str]:
+    for code in page.code:
+        yield from (f"-e {found[1]}: no playbook takes it" for found in EXTRA.finditer(code) if found[1] not in taken_variables())
+
+
+def taken_variables() -> set[str]:
+    return {found[1] for path in (ROOT / "playbooks").rglob("*.yml") for found in TAKEN.finditer(path.read_text())}
+
+
+def bad_options(page: Page) -> Iterator[str]:
+    """What tasks in examples give to modules of ours."""
+    for language, content in page.blocks:
+        if language == "yaml":
+            for name, given in tasks_of_ours([*yaml.safe_load_all(content)]):
+                yield from (f"{name} has no option {option}" for option in given if option not in options_of(name))
+
+
+def tasks_of_ours(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if (found := OURS.fullmatch(str(key))) and found[1] in MODULES:
+                yield found[1], inner or {}
+            yield from tasks_of_ours(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from tasks_of_ours(inner)
+
+
+def options_of(module: str) -> set[str]:
+    documented = importlib.import_module(f"ansible_collections.openfleet.clusters.plugins.modules.{module}").DOCUMENTATION
+    fragments = s3.ModuleDocFragment if module.startswith("s3_") else kubernetes.ModuleDocFragment
+    texts = (documented, *(text for part, text in vars(fragments).items() if part.isupper()))
+    return {option for text in texts for option in yaml.safe_load(text).get("options", {})}
+
+
+CHECKS = [bad_links, bad_make_targets, bad_sandbox_commands, bad_yaml, bad_names, bad_variables, bad_options]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name if path.parent == ROOT else f"docs/{path.name}")
+def test_page_is_true_to_the_files(path: Path, check: Any) -> None:
+    assert list(check(read(path))) == []
+
+
+@pytest.mark.parametrize(
+    ("check", "text"),
+    [
+        (bad_links, "[a](absent.md)"),
+        (bad_links, "[a](docs/absent.md#title)"),
+        (bad_links, "![picture](absent.png)"),
+        (bad_links, "[a][b]\n\n[b]: absent.md"),
+        (bad_links, "[a](../outside.md)"),
+        (bad_links, "# Title\n\n[a](#other)"),
+        (bad_links, "```text\n# Title\n```\n\n[a](#title)"),
+        (bad_links, "[a](CONTRIBUTING.md#no-such-heading)"),
+        (bad_make_targets, "Run `make absent`."),
+        (bad_make_targets, "Run `make PYTHON=python3 absent`."),
+        (bad_make_targets, "```shell\nmake test\nmake absent\n```"),
+        (bad_make_targets, "```text\n$ make absent\n```"),
+        (bad_sandbox_commands, "Run `openfleet-sandbox absent`."),
+        (bad_sandbox_commands, "Run `openfleet-sandbox up --absent`."),
+        (bad_sandbox_commands, "Run `openfleet-sandbox up --port`."),
+        (bad_sandbox_commands, "Run `openfleet-sandbox up --state x`."),
+        (bad_sandbox_commands, "```shell\nexport A=$(openfleet-sandbox absent)\n```"),
+        (bad_sandbox_commands, f"```shell\n{MODULE} absent\n```"),
+        (bad_yaml, "```yaml\na: [1\n```"),
+        (bad_yaml, "1. One:\n\n   ```yaml\n   a: 1\n    b: 2\n   ```"),
+        (bad_names, "The module `openfleet.clusters.absent`."),
+        (bad_names, "```shell\nansible-playbook openfleet.clusters.absent\n```"),
+        (bad_names, "Run `ansible-playbook openfleet.clusters.cluster_order`."),
+        (bad_variables, "Run it with `-e cluster_absent=1`."),
+        (bad_options, "```yaml\n- name: A\n  openfleet.clusters.cluster_lock:\n    absent: 1\n```"),
+        (bad_options, "```yaml\n- block:\n    - openfleet.clusters.cluster_order_info:\n        absent: 1\n```"),
+    ],
+)
+def test_mistake_is_found(check: Any, text: str) -> None:
+    assert list(check(Page(ROOT / "README.md", text)))
+
+
+@pytest.mark.parametrize(
+    ("check", "text"),
+    [
+        (bad_links, "[a](https://example.com/absent.md), `[b](absent.md)`"),
+        (bad_links, "# The `up` command, twice\n# The `up` command, twice\n\n[a](#the-up-command-twice), [b](#the-up-command-twice-1)"),
+        (bad_links, "[a](CONTRIBUTING.md#tests), [b](docs/README.md)"),
+        (bad_make_targets, "We make absent things, and `make` alone, and `make PYTHON=python3 test`."),
+        (bad_sandbox_commands, "`openfleet-sandbox` alone, and `openfleet-sandbox --state <folder> up --cluster <name> --s3`"),
+        (bad_sandbox_commands, "```shell\nopenfleet-sandbox logs hub/etcd | tail  # the end\nA=$(openfleet-sandbox kubeconfig east)\n```"),
+        (bad_yaml, "1. One:\n\n   ```yaml\n   a: 1\n   ---\n   b: 2\n   ```"),
+        (
+            bad_names,
+            "`ansible_collections.openfleet.clusters.extensions.sandbox`, `group/openfleet.clusters.kubernetes`, `openfleet.clusters`",
+        ),
+        (bad_variables, "`ansible-playbook openfleet.clusters.create_cluster -e cluster_order_name=a`"),
+        (
+            bad_options,
+            "```yaml\n- openfleet.clusters.cluster_template_info:\n- openfleet.clusters.cluster_order: {context: a, api_group: b}\n```",
+        ),
+    ],
+)
+def test_what_is_right_is_no_mistake(check: Any, text: str) -> None:
+    assert list(check(Page(ROOT / "README.md", text))) == []
+
+
+@pytest.mark.parametrize("command", ["", "up", "down", "status", "kubeconfig", "logs", "build"])
+def test_guide_names_every_command_and_option(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        _parser().parse_args([*command.split(), "--help"])
+    shown = capsys.readouterr().out
+    commands = re.search(r"\{([\w,-]+)\}", shown)
+    wanted = set(commands[1].split(",")) if commands else set()
+    guide = " ".join(read(ROOT / "docs" / "sandbox.md").code)
+    assert {f"openfleet-sandbox {name}" for name in wanted if f"openfleet-sandbox {name}" not in guide} == set()
+    assert {option for option in re.findall(r"--[a-z][\w-]*", shown) if option != "--help" and option not in guide} == set()
+
+
+def test_guide_names_no_fault_that_the_stand_in_does_not_know() -> None:
+    section = read(ROOT / "docs" / "sandbox.md").text.partition("## Faults on request")[2].partition("\n## ")[0]
+    words = [word.replace("SECONDS", "1") for word in re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)]
+    faults = Faults.of({"metadata": {"annotations": {FAULT: ",".join(words)}}})
+    assert faults == Faults(never_available=True, degraded=True, lose_node=True, slow=1.0)
+
+
+def test_reference_names_every_field_phase_and_column_of_an_order() -> None:
+    version = yaml.safe_load((ROOT / "extensions" / "crds" / "clusterorders.yaml").read_text())["spec"]["versions"][0]
+    schema = version["schema"]["openAPIV3Schema"]["properties"]
+    phases = schema["status"]["properties"]["phase"]["enum"]
+    columns = [column["name"].upper() for column in version["additionalPrinterColumns"]]
+    named = set(re.findall(r"[\w ]+", " | ".join(read(ROOT / "docs" / "cluster_order.md").code)))
+    words = {word.strip() for word in named} | {word for phrase in named for word in phrase.split()}
+    assert {name for name in (*fields(schema["spec"]), *fields(schema["status"]), *phases, *columns) if name not in words} == set()
+
+
+def rows(page: Page, heading: str) -> set[str]:
+    """What stands in backticks in the first cell of the rows below a heading."""
+    section = re.split(rf"^#+ {re.escape(heading)}$", page.text, flags=re.MULTILINE)[1]
+    section = re.split(r"^#+ ", FENCE.sub("", section), maxsplit=1, flags=re.MULTILINE)[0]
+    return {name for cell in re.findall(r"^\|([^|]*)\|", section, re.MULTILINE) for name in re.findall(r"`([^`]+)`", cell)}
+
+
+def test_read_me_lists_every_playbook_module_plugin_and_template() -> None:
+    listed = rows(read(ROOT / "README.md"), "What it brings") - {"openfleet.clusters."}
+    assert listed == PLAYBOOKS | RULEBOOKS | MODULES | PLUGINS | TEMPLATES
+
+
+@pytest.mark.parametrize("kind", BUILT_IN)
+def test_page_of_a_provider_lists_its_settings_and_secrets_and_no_others(kind: str) -> None:
+    provider = ProviderFactory.get(kind)
+    text = read(ROOT / "docs" / f"provider_{kind}.md").text
+    tables = re.findall(r"^\| `(?:settings|secrets)` \|.*\n\|[-|]+\n((?:\|.*\n)+)", text, re.MULTILINE)
+    cells = [row.split("|")[1] for table in tables for row in table.splitlines()]
+    listed = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+    assert listed == {*provider.SETTINGS, *provider.SECRETS}
+
+
+def test_guide_lists_the_variables_that_the_playbooks_take_and_no_others() -> None:
+    assert rows(read(ROOT / "docs" / "operators_guide.md"), "Variables") == taken_variables() | {"ansible_eda"}  # the actions read that one
+
+
+def test_guide_knows_every_reason_it_lists() -> None:
+    listed = rows(read(ROOT / "docs" / "operators_guide.md"), "Failures, and what to do")
+    reasons = {name for name in listed if name.isidentifier()}
+    known = {name for module in (base, factory, fulfillment, kube_errors, templates) for name in vars(module)}
+    assert reasons
+    assert reasons - known == {"TaskFailed", "RunLost", "ClusterFailed"}
+
+
+def test_guide_gives_the_hub_account_every_kind_that_is_written() -> None:
+    guide = read(ROOT / "docs" / "operators_guide.md")
+    role = next(
+        item for language, text in guide.blocks if language == "yaml" if isinstance(item := yaml.safe_load(text), dict) and "rules" in item
+    )
+    granted = {resource for rule in role["rules"] for resource in rule["resources"]}
+    assert granted >= {"clusterorders", "clusterorders/status", "leases", "namespaces", "serviceaccounts", "rolebindings", "secrets"}
+    assert granted >= {"hostedclusters", "nodepools"}
+
+
+def test_reference_names_every_condition() -> None:
+    status = derive_status(ClusterOrder("orders", "demo", "small"), ObservedState(), datetime.now(UTC))
+    conditions = {item["type"] for item in status["conditions"]}
+    assert rows(read(ROOT / "docs" / "cluster_order.md"), "Conditions") == conditions
+
+
+def test_picture_of_the_layers_is_that_of_the_imports() -> None:
+    text = read(ROOT / "docs" / "architecture.md").text.partition("## Layers of the collection")[2].partition("\n## ")[0]
+    names = dict(NODE.findall(text))
+    below: dict[str, set[str]] = {}
+    for upper, lower in ARROW.findall(text):
+        below.setdefault(names[upper], set()).add(names[lower])
+    library = {path.stem: imports_of(path) for path in (ROOT / "plugins" / "module_utils").rglob("*.py") if path.stem != "__init__"}
+    drawn = set(names.values())
+    assert set(library) - drawn == set()
+    for name, imported in library.items():
+        assert below.get(name, set()) - imported == set(), f"{name} does not import these"
+        assert imported - reached(below, name) - {"kube_errors"} == set(), f"{name} imports these, and the picture does not show it"
+
+
+def imports_of(path: Path) -> set[str]:
+    text = path.read_text()
+    beside = re.findall(r"^from \. import (.+)$", text, re.MULTILINE)
+    return {*re.findall(r"^from \.{1,2}(?:providers\.)?(\w+) import", text, re.MULTILINE), *", ".join(beside).split(", ")} - {""}
+
+
+def reached(below: dict[str, set[str]], name: str) -> set[str]:
+    found: set[str] = set()
+    todo = [name]
+    while todo:
+        new = below.get(todo.pop(), set()) - found
+        found |= new
+        todo += new
+    return found
+
+
+def fields(schema: dict[str, Any]) -> Iterator[str]:
+    """The names of all fields below a schema, those of list entries included."""
+    for name, field in schema.get("items", schema).get("properties", {}).items():
+        yield name
+        yield from fields(field)

@@ -1,0 +1,109 @@
+"""The files by which a site runs the rules engine, against each other and what they speak of: rights, times, versions, arguments."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+SERVE = ROOT / "extensions/eda/serve.py"
+MANIFESTS = ROOT / "extensions/eda/deploy/kubernetes"
+UNIT = ROOT / "extensions/eda/deploy/systemd/openfleet-clusters.service"
+ENVIRONMENTS = [
+    ROOT / "extensions/eda/decision_environment/decision-environment.yml",
+    ROOT / "extensions/execution_environment/execution-environment.yml",
+]
+
+
+def read(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def setting(name: str) -> str:
+    """A setting of the unit, on one line."""
+    text = UNIT.read_text(encoding="utf-8").replace("\\\n", " ")
+    return re.findall(rf"^{name}=(.*)$", text, re.MULTILINE)[0]
+
+
+def pod() -> Any:
+    return read(MANIFESTS / "deployment.yaml")["spec"]["template"]["spec"]
+
+
+def grace_seconds() -> int:
+    spec = importlib.util.spec_from_file_location("serve", SERVE)
+    assert spec
+    assert spec.loader
+    serve = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(serve)
+    return int(serve.GRACE_SECONDS)
+
+
+def test_page_lists_the_rights_of_the_account_and_no_others() -> None:
+    page = (ROOT / "docs/running.md").read_text(encoding="utf-8")
+    section = page.partition("## Rights")[2].partition("Other providers")[0]
+    rows = [[re.findall(r"`([^`]+)`", cell) for cell in line.split("|")[1:3]] for line in section.splitlines() if line.startswith("| `")]
+    listed = [(resource, verb) for resources, verbs in rows for resource in resources if resource != "admin" for verb in verbs]
+    role = read(MANIFESTS / "cluster_role.yaml")
+    granted = [(resource, verb) for rule in role["rules"] for resource in rule["resources"] for verb in rule["verbs"]]
+    assert sorted(listed) == sorted(granted)
+
+
+def test_kustomization_names_every_manifest() -> None:
+    kustomization = read(MANIFESTS / "kustomization.yaml")
+    there = {file.name for file in MANIFESTS.glob("*.yaml")} - {"kustomization.yaml"}
+    assert set(kustomization["resources"]) == there
+    assert [image["name"] for image in kustomization["images"]] == [pod()["containers"][0]["image"]]
+
+
+def test_whoever_ends_the_supervisor_waits_for_longer_than_it_takes() -> None:
+    assert pod()["terminationGracePeriodSeconds"] > grace_seconds()
+    assert int(setting("TimeoutStopSec")) > grace_seconds()
+
+
+def test_unit_and_deployment_start_the_same() -> None:
+    container = pod()["containers"][0]
+    python, serve, *arguments = shlex.split(setting("ExecStart"))
+    assert python.endswith("/bin/python")
+    assert container["command"][0] == "python3"
+    for path in (serve, container["command"][1]):
+        assert path.endswith(f"/ansible_collections/openfleet/clusters/{SERVE.relative_to(ROOT)}")
+    assert arguments == container["args"]
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="this machine has no systemd")
+def test_unit_is_one_that_systemd_understands(tmp_path: Path) -> None:
+    unit = tmp_path / UNIT.name
+    unit.write_text(UNIT.read_text(encoding="utf-8").replace("/opt/openfleet/bin/python", shutil.which("true") or ""), encoding="utf-8")
+    checked = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("file", ENVIRONMENTS, ids=lambda file: file.stem)
+def test_environment_has_the_collection_and_the_versions_of_this_checkout(file: Path) -> None:
+    definition = read(file)
+    galaxy = read(ROOT / "galaxy.yml")
+    tarball = f"{galaxy['namespace']}-{galaxy['name']}-{galaxy['version']}.tar.gz"
+    dependencies = definition["dependencies"]
+    assert definition["version"] == 3
+    assert [(entry["src"], entry["dest"]) for entry in definition["additional_build_files"]] == [(tarball, "collections")]
+    assert read(file.parent / dependencies["galaxy"])["collections"] == [{"name": f"collections/{tarball}", "type": "file"}]
+    wanted = (ROOT / "requirements-dev.txt").read_text(encoding="utf-8").splitlines()
+    packages = [dependencies["ansible_core"]["package_pip"]]
+    if "python" in dependencies:
+        packages += (file.parent / dependencies["python"]).read_text(encoding="utf-8").split()
+    assert set(packages) <= set(wanted)
+    if "system" in dependencies:
+        assert "java-17" in (file.parent / dependencies["system"]).read_text(encoding="utf-8")
+
+
+def test_collection_names_files_for_an_environment_that_exist() -> None:
+    dependencies = read(ROOT / "meta/execution-environment.yml")["dependencies"]
+    assert all((ROOT / name).is_file() for name in dependencies.values())

@@ -1,0 +1,293 @@
+"""The ClusterOrder, its names, its working namespace and its failures, case by case."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.text import as_reason, shortened
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.timestamps import parse_time
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import (
+    LAST_RETRY,
+    ClusterOrder,
+    Failure,
+    Names,
+    config_version,
+    label_value,
+    owns_namespace,
+    with_failure,
+    working_namespace,
+)
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import NodeRequest
+from ansible_collections.openfleet.clusters.tests.unit.orders.order_samples import (
+    START,
+    at,
+    changed,
+    deleted,
+    order,
+    order_object,
+    ready_order,
+    text,
+)
+
+OSAC = "osac.openshift.io"
+NAMESPACE_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+
+
+def test_names_follow_the_group() -> None:
+    names = Names(OSAC)
+    assert names.api_version == "osac.openshift.io/v1alpha1"
+    assert names.controller_finalizer == "osac.openshift.io/finalizer"
+    assert names.infrastructure_finalizer == "osac.openshift.io/infrastructure"
+    assert names.order_label == "osac.openshift.io/clusterorder"
+    assert names.order_namespace_label == "osac.openshift.io/clusterorder-namespace"
+    assert names.resource_class_label == "osac.openshift.io/resource-class"
+    assert names.management_state_annotation == "osac.openshift.io/management-state"
+    assert names.lock_token_annotation.split("/") == ["osac.openshift.io", "lock-token"]
+    assert Names().group == "cloudkit.openshift.io"
+
+
+def test_an_order_is_read_from_its_object() -> None:
+    item = order_object({"phase": "Ready"}, {"large": 3, "small": 1}, group=OSAC)
+    read = ClusterOrder.from_object(item, OSAC)
+    assert (read.namespace, read.name, read.uid, read.generation, read.resource_version) == ("orders", "demo", "u1", 1, "7")
+    assert read.template_id == "openfleet.clusters.ocp_4_17_small"
+    assert json.loads(read.template_parameters) == {"size": 1, "name": "x"}
+    assert read.node_requests == (NodeRequest("large", 3), NodeRequest("small", 1))
+    assert read.finalizers == ("osac.openshift.io/finalizer", "osac.openshift.io/infrastructure")
+    assert not read.is_deleting
+    assert read.phase == "Ready"
+    assert read.raw is item
+    assert deleted(read).is_deleting
+
+
+def test_an_order_with_only_what_is_required_is_read() -> None:
+    read = ClusterOrder.from_object({"metadata": {"namespace": "a", "name": "b"}, "spec": {"templateID": "t"}})
+    assert (read.template_parameters, read.node_requests, read.finalizers, read.status, read.phase) == ("", (), (), {}, "")
+
+
+@pytest.mark.parametrize(
+    ("annotation", "state"),
+    [
+        (None, "managed"),
+        ("", "managed"),
+        ("managed", "managed"),
+        ("unmanaged", "unmanaged"),
+        (" Unmanaged ", "unmanaged"),
+        ("manual", "manual"),
+        ("paused", "manual"),  # a word we don't know means: hands off
+    ],
+)
+def test_management_state(annotation: str | None, state: str) -> None:
+    annotations = {} if annotation is None else {"cloudkit.openshift.io/management-state": annotation}
+    assert order(annotations=annotations).management_state == state
+
+
+def test_the_annotation_of_another_group_is_not_ours() -> None:
+    assert order(annotations={"osac.openshift.io/management-state": "unmanaged"}).management_state == "managed"
+
+
+@pytest.mark.parametrize(
+    ("spec", "same"),
+    [
+        ({"templateParameters": '{"name":"x",\n "size": 1}'}, True),
+        ({"templateParameters": '{"name":"x","size":2}'}, False),
+        ({"templateParameters": '{"name":"x","size":"1"}'}, False),
+        ({"templateParameters": "{"}, False),
+        ({"templateParameters": "[" * 100_000}, False),
+        ({"templateID": "other"}, False),
+        ({"nodeRequests": [{"resourceClass": "b", "numberOfNodes": 2}, {"resourceClass": "a", "numberOfNodes": 1}]}, True),
+        ({"nodeRequests": [{"resourceClass": "a", "numberOfNodes": 2}, {"resourceClass": "b", "numberOfNodes": 1}]}, False),
+        ({"nodeRequests": []}, False),
+        ({"somethingElse": 1}, True),
+    ],
+)
+def test_config_version_changes_with_what_is_carried_out(spec: dict[str, Any], same: bool) -> None:
+    before = order(nodes={"a": 1, "b": 2})
+    assert (config_version(changed(before, **spec)) == config_version(before)) is same
+
+
+def test_no_parameters_are_the_same_as_an_empty_object() -> None:
+    assert config_version(changed(order(), templateParameters="")) == config_version(changed(order(), templateParameters="{ }"))
+
+
+def test_two_texts_that_are_not_json_have_two_config_versions() -> None:
+    assert config_version(changed(order(), templateParameters="{x")) != config_version(changed(order(), templateParameters="{y"))
+
+
+def test_config_version_does_not_change_with_the_release_of_the_collection() -> None:
+    assert config_version(order()) == "1443273de11caa4c"
+
+
+def test_working_namespace_joins_the_names() -> None:
+    assert working_namespace("orders", "demo") == "orders-demo"
+    assert working_namespace("o" * 31, "d" * 31) == "o" * 31 + "-" + "d" * 31
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name"),
+    [("o" * 63, "d" * 63), ("o" * 32, "d" * 31), ("orders", "d." * 40 + "d"), ("orders", "a.b"), ("o" * 46, "-" * 3 + "d" * 30)],
+)
+def test_a_name_no_namespace_may_have_is_cut_and_hashed(namespace: str, name: str) -> None:
+    made = working_namespace(namespace, name)
+    assert len(made) <= 63
+    assert NAMESPACE_NAME.fullmatch(made)
+    assert made == working_namespace(namespace, name)
+
+
+def test_cut_names_do_not_collide() -> None:
+    long = "x" * 60
+    pairs = [
+        (f"{long}-a", "b"),
+        (long, "a-b"),
+        (long, "a.b"),
+        (long, "ab"),
+        ("a", f"b-{long}"),
+        ("a-b", long),
+        (long, f"{long}1"),
+        (long, f"{long}2"),
+    ]
+    assert len({working_namespace(*pair) for pair in pairs}) == len(pairs)
+
+
+def namespace_of(item: ClusterOrder, **labels: str | None) -> dict[str, Any]:
+    kept = {name: value for name, value in (item.labels | labels).items() if value is not None}
+    return {"metadata": {"name": working_namespace(item.namespace, item.name), "labels": kept}}
+
+
+def test_an_order_owns_the_namespace_with_its_labels() -> None:
+    mine = order()
+    assert mine.labels == {"cloudkit.openshift.io/clusterorder": "demo", "cloudkit.openshift.io/clusterorder-namespace": "orders"}
+    assert owns_namespace(mine, namespace_of(mine))
+
+
+def test_a_namespace_of_an_osac_controller_has_only_the_orders_name() -> None:
+    mine = order()
+    assert owns_namespace(mine, namespace_of(mine, **{mine.names.order_namespace_label: None}))
+
+
+def test_two_orders_with_the_same_working_namespace_can_tell_whose_it_is() -> None:
+    first, second = order(namespace="a-b", name="c"), order(namespace="a", name="b-c")
+    assert working_namespace("a-b", "c") == working_namespace("a", "b-c")
+    assert owns_namespace(first, namespace_of(first))
+    assert not owns_namespace(second, namespace_of(first))
+    assert not owns_namespace(first, namespace_of(second))
+    only_name = {first.names.order_namespace_label: None}
+    assert not owns_namespace(second, namespace_of(first, **only_name))
+
+
+@pytest.mark.parametrize(
+    "namespace",
+    [
+        {"metadata": {"name": "orders-demo"}},
+        {"metadata": {"name": "orders-demo", "labels": {"osac.openshift.io/clusterorder": "demo"}}},
+        {"metadata": {"name": "other", "labels": {"cloudkit.openshift.io/clusterorder": "demo"}}},
+        {"metadata": {"name": "orders-demo", "labels": order().labels | {"cloudkit.openshift.io/clusterorder-namespace": "other"}}},
+    ],
+)
+def test_a_namespace_without_our_label_or_with_another_name_is_not_the_orders(namespace: dict[str, Any]) -> None:
+    assert not owns_namespace(order(), namespace)
+
+
+def test_a_name_too_long_for_a_label_is_cut_and_hashed() -> None:
+    one, two = label_value("n" * 70), label_value("n" * 71)
+    assert one != two
+    assert len(one) == len(two) == 63
+    assert label_value("n" * 63) == "n" * 63
+
+
+@pytest.mark.parametrize(("failed_before", "seconds"), [(0, 30), (1, 60), (2, 120), (5, 960), (6, 1800), (7, 1800), (100_000, 1800)])
+def test_the_wait_doubles_up_to_half_an_hour(failed_before: int, seconds: int) -> None:
+    status = {"failure": {"reason": "X", "message": "", "attempts": failed_before}} if failed_before else {}
+    failure = with_failure(status, Failure("Unreachable", "no answer", "Apply"), START)["failure"]
+    assert failure == {
+        "reason": "Unreachable",
+        "message": "no answer",
+        "task": "Apply",
+        "retryable": True,
+        "attempts": failed_before + 1,
+        "nextAttempt": text(START + timedelta(seconds=seconds)),
+    }
+    assert timedelta(seconds=seconds) <= LAST_RETRY
+
+
+def test_a_failure_that_is_not_retryable_has_no_next_attempt() -> None:
+    assert with_failure({}, Failure("BadTemplate", "no", retryable=False), START)["failure"] == {
+        "reason": "BadTemplate",
+        "message": "no",
+        "retryable": False,
+        "attempts": 1,
+    }
+
+
+def test_recording_a_failure_leaves_the_given_status_alone() -> None:
+    status = {"phase": "Ready"}
+    assert with_failure(status, Failure("X", ""), START)["phase"] == "Ready"
+    assert status == {"phase": "Ready"}
+
+
+@pytest.mark.parametrize(
+    ("failure", "due"),
+    [
+        (Failure("X", "", next_attempt=at(1)), False),
+        (Failure("X", "", next_attempt=START), True),
+        (Failure("X", "", next_attempt=at(-1)), True),
+        (Failure("X", ""), True),
+        (Failure("X", "", retryable=False), False),
+        (Failure("X", "", retryable=False, next_attempt=at(-1)), False),
+    ],
+)
+def test_a_failure_is_due(failure: Failure, due: bool) -> None:
+    assert failure.is_due(START) is due
+
+
+def test_a_failure_survives_the_way_through_the_status() -> None:
+    failure = Failure("Unreachable", "no answer", "Apply", True, 4, at(3))
+    assert Failure.from_status(failure.to_status()) == failure
+
+
+def test_a_failure_of_an_older_spec_is_none() -> None:
+    failed = order({"observedGeneration": 1, "failure": {"reason": "X", "message": "m", "retryable": False}})
+    assert failed.failure == Failure("X", "m", retryable=False)
+    assert changed(failed).failure is None
+    assert deleted(failed).failure is None
+
+
+def test_texts_are_cut_to_the_limits_of_the_schema() -> None:
+    failure = Failure("Broken pipe: no 1!", "m" * 40_000, "t" * 2_000).to_status()
+    assert failure["reason"] == "Brokenpipe:no1"
+    assert len(failure["message"]) == 32768
+    assert failure["message"].endswith("…")
+    assert len(failure["task"]) == 1024
+    assert shortened("m" * 1024, 1024) == "m" * 1024
+    assert len(as_reason("r" * 2000)) == 1024
+
+
+def test_output_that_could_not_be_decoded_can_be_sent() -> None:
+    json.dumps(shortened("bad \udcff byte", 100), ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize(
+    ("given", "word"), [("AsExpected", "AsExpected"), ("", "Error"), ("42", "Error"), ("1st: x,", "st:x"), ("é", "Error")]
+)
+def test_a_reason_is_one_word(given: str, word: str) -> None:
+    assert as_reason(given) == word
+
+
+@pytest.mark.parametrize("given", [None, "", "soon", "2026-13-01T00:00:00Z"])
+def test_what_is_no_time_is_none(given: str | None) -> None:
+    assert parse_time(given) is None
+
+
+def test_times_are_read_in_every_form_the_api_writes() -> None:
+    assert parse_time("2026-01-01T00:00:00Z") == parse_time("2026-01-01T00:00:00.000000Z") == parse_time("2026-01-01T00:00:00") == START
+    assert parse_time("2026-01-01T02:00:00+02:00") == START
+
+
+def test_a_ready_order_is_carried_out_until_its_spec_changes() -> None:
+    ready = ready_order()
+    assert ready.is_carried_out
+    assert not changed(ready, templateParameters="{}").is_carried_out

@@ -1,0 +1,260 @@
+"""The next action for an order, case by case."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Failure, config_version
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observed import ObservedState
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status import Outcome, next_action
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import NodeRequest
+from ansible_collections.openfleet.clusters.tests.unit.orders.order_samples import (
+    START,
+    WELL,
+    Object,
+    at,
+    changed,
+    condition,
+    deleted,
+    hosted_cluster,
+    looked_at,
+    new_hosted_cluster,
+    node_pool,
+    order,
+    provisioned,
+    ready_order,
+    scaled,
+    seen_as,
+    stored,
+    world,
+)
+
+NOTHING = ObservedState()
+UNREACHABLE = Failure("Unreachable", "no answer", "Apply")
+BAD = Failure("ParametersInvalid", "size: must be a number", retryable=False)
+
+
+def action(of: ClusterOrder, seen: ObservedState = WELL, minutes: float = 0, **options: Any) -> str | None:
+    return next_action(of, seen.cluster, at(minutes), **options)
+
+
+def failed(of: ClusterOrder, failure: Failure, seen: ObservedState = NOTHING, **outcome: Any) -> ClusterOrder:
+    return looked_at(of, seen, START, Outcome("provision", config_version(of), failure=failure, **outcome))
+
+
+def installed(seen: ObservedState = WELL) -> ClusterOrder:
+    """An order whose template has still to do its post_install."""
+    return looked_at(order(), seen, START, provisioned(order(), template_applied=False))
+
+
+def managed_as(of: ClusterOrder, state: str) -> ClusterOrder:
+    raw = of.raw | {"metadata": of.raw["metadata"] | {"annotations": {"cloudkit.openshift.io/management-state": state}}}
+    return ClusterOrder.from_object(raw)
+
+
+def without_finalizers(of: ClusterOrder, *left: str) -> ClusterOrder:
+    return ClusterOrder.from_object(of.raw | {"metadata": of.raw["metadata"] | {"finalizers": list(left)}})
+
+
+def test_a_new_order_is_provisioned() -> None:
+    assert action(order(), NOTHING) == "provision"
+    assert action(looked_at(order(), NOTHING), NOTHING) == "provision"
+
+
+def test_a_ready_order_is_left_alone() -> None:
+    assert action(ready_order()) is None
+
+
+def test_a_changed_spec_is_provisioned() -> None:
+    assert action(changed(ready_order(), templateParameters='{"size": 2}')) == "provision"
+    assert action(looked_at(changed(ready_order(), templateParameters='{"size": 2}'), WELL)) == "provision"
+
+
+def test_a_change_that_was_taken_back_is_provisioned_since_half_of_it_may_have_been_made() -> None:
+    ready = ready_order()
+    there_and_back = scaled(looked_at(scaled(ready, large=5), WELL), large=3)
+    assert action(there_and_back) == "provision"
+
+
+def test_a_spec_that_only_reads_otherwise_is_left_alone() -> None:
+    assert action(changed(ready_order(), templateParameters='{"name":"x",  "size":1}')) is None
+
+
+@pytest.mark.parametrize(
+    ("pools", "expected"),
+    [
+        ([], "provision"),
+        ([node_pool(3)], None),
+        ([node_pool(0)], None),  # nodes that are missing come by themselves: the pool asks for them
+        ([node_pool(None)], None),
+        ([node_pool(3, asked=2)], "provision"),
+        ([node_pool(3, asked=4)], "provision"),
+        ([node_pool(3, asked=None)], None),  # an autoscaler's business
+        ([node_pool(1, asked=1), node_pool(2, asked=2)], None),  # two pools of one class
+        ([node_pool(3), node_pool(1, asked=1, kind="small")], "provision"),
+        ([node_pool(3), node_pool(0, asked=0, kind="small")], "provision"),
+        ([node_pool(3), node_pool(1, asked=1, kind="small", going=True)], None),  # is going already
+        ([node_pool(3, going=True)], None),  # must be gone before it can be made anew
+        ([node_pool(3), {"metadata": {"name": "by-hand"}, "spec": {"replicas": 1}}], None),
+    ],
+)
+def test_pools_that_are_not_as_ordered_are_provisioned(pools: list[Object], expected: str | None) -> None:
+    assert action(ready_order(), world(*pools)) == expected
+
+
+def test_a_lost_hosted_cluster_is_provisioned() -> None:
+    assert action(ready_order(), NOTHING) == "provision"
+    assert action(ready_order(), seen_as(None, [node_pool(3)])) == "provision"
+
+
+def test_a_hosted_cluster_on_its_way_out_is_waited_for() -> None:
+    assert action(ready_order(), world(cluster=hosted_cluster(going=True))) is None
+    assert action(changed(ready_order(), templateParameters="{}"), world(cluster=hosted_cluster(going=True))) is None
+
+
+def test_the_templates_default_nodes_are_held_once_known() -> None:
+    ready = ready_order(nodes={})
+    assert action(ready) is None
+    assert action(ready, world()) == "provision"
+    assert action(ready, world(node_pool(2, asked=2))) == "provision"
+
+
+def test_pools_are_left_alone_while_nobody_knows_how_many_nodes_were_ordered() -> None:
+    bare = order(nodes={})
+    assert action(stored(bare, {"configVersion": config_version(bare)})) == "post_install"
+
+
+def test_a_template_without_nodes_is_content_without_pools() -> None:
+    new = order(nodes={})
+    made = looked_at(new, world(), START, provisioned(new, node_requests=()))
+    assert made.phase == "Ready"
+    assert action(made, world()) is None
+    assert action(made) == "provision"
+
+
+def test_requests_of_the_same_class_are_added_up() -> None:
+    twice = changed(order(), nodeRequests=[{"resourceClass": "large", "numberOfNodes": count} for count in (1, 2)])
+    made = looked_at(twice, WELL, START, provisioned(twice))
+    assert made.phase == "Ready"
+    assert action(made) is None
+
+
+def test_post_install_follows_as_soon_as_the_control_plane_is_available() -> None:
+    waiting = world(node_pool(None), cluster=new_hosted_cluster())
+    assert action(installed(waiting), waiting) is None
+    assert action(installed(), world(node_pool(0))) == "post_install"
+
+
+@pytest.mark.parametrize(
+    "available", [condition("Available", "False"), condition("Available", "True", generation=7), condition("Available", "Unknown")]
+)
+def test_post_install_waits_for_a_control_plane_that_says_so_itself(available: Object) -> None:
+    assert action(installed(), world(node_pool(3), cluster=hosted_cluster(available))) is None
+
+
+def test_post_install_is_done_once_for_a_spec() -> None:
+    made = installed()
+    done = looked_at(made, WELL, START, Outcome("post_install", config_version(made), finished=True, template_applied=True))
+    assert done.phase == "Ready"
+    assert action(done) is None
+    bigger = scaled(done, large=4)
+    seen = world(node_pool(4, asked=4))
+    assert action(bigger, seen) == "provision"
+    carried_out = looked_at(bigger, seen, START, provisioned(bigger, template_applied=False))
+    assert action(carried_out, seen) == "post_install"
+
+
+def test_post_install_is_done_again_for_a_hosted_cluster_that_was_made_anew() -> None:
+    anew = world(node_pool(3), cluster=hosted_cluster(created=at(5)))
+    assert action(ready_order(), anew) == "post_install"
+    assert action(looked_at(ready_order(), anew, at(6)), anew) == "post_install"
+    assert action(ready_order(), anew, template_has_post_install=False) == "provision"
+
+
+def test_a_template_without_post_install_is_never_asked_for_it() -> None:
+    assert action(installed(), template_has_post_install=False) == "provision"
+    assert action(ready_order(), template_has_post_install=False) is None
+
+
+def test_a_failure_is_waited_out() -> None:
+    once = failed(order(), UNREACHABLE)
+    assert [action(once, NOTHING, minutes) for minutes in (0, 0.4, 0.5, 60)] == [None, None, "provision", "provision"]
+    twice = failed(once, UNREACHABLE)
+    assert [action(twice, NOTHING, minutes) for minutes in (0.5, 0.9, 1)] == [None, None, "provision"]
+
+
+def test_a_failed_post_install_is_repeated_and_not_the_whole() -> None:
+    made = installed()
+    broken = looked_at(made, WELL, START, Outcome("post_install", config_version(made), failure=UNREACHABLE))
+    assert (action(broken), action(broken, minutes=1)) == (None, "post_install")
+
+
+def test_a_changed_spec_does_not_wait_for_the_failure_of_the_old_one() -> None:
+    assert action(changed(failed(order(), UNREACHABLE), templateParameters="{}"), NOTHING) == "provision"
+    assert action(changed(failed(order(), BAD), templateParameters="{}"), NOTHING) == "provision"
+
+
+def test_what_is_not_retryable_is_not_tried_again_with_the_same_spec() -> None:
+    assert action(failed(order(), BAD, accepted=False), NOTHING, minutes=10_000) is None
+
+
+def test_a_failed_repair_of_a_cluster_that_looks_well_is_repeated() -> None:
+    ready = failed(ready_order(), UNREACHABLE, WELL)
+    assert ready.phase == "Ready"
+    assert (action(ready), action(ready, minutes=1)) == (None, "provision")
+
+
+@pytest.mark.parametrize("state", ["unmanaged", "manual"])
+def test_hands_off(state: str) -> None:
+    for item in (order(), changed(ready_order()), deleted(ready_order())):
+        assert action(managed_as(item, state), NOTHING) is None
+
+
+def test_a_deleted_order_is_deleted_in_every_phase() -> None:
+    for item in (order(), looked_at(order(), NOTHING), installed(), ready_order(), failed(order(), BAD), failed(order(), UNREACHABLE)):
+        for seen in (NOTHING, WELL, world(cluster=hosted_cluster(going=True))):
+            assert action(deleted(item), seen) == "delete"
+
+
+@pytest.mark.parametrize(
+    ("finalizers", "external", "expected"),
+    [
+        (["cloudkit.openshift.io/infrastructure"], False, "delete"),
+        (["cloudkit.openshift.io/infrastructure"], True, "delete"),
+        (["cloudkit.openshift.io/finalizer"], False, "delete"),
+        (["cloudkit.openshift.io/finalizer"], True, None),
+        (["example.com/other", "osac.openshift.io/infrastructure"], False, None),
+        ([], False, None),
+    ],
+)
+def test_deletion_ends_with_our_finalizers(finalizers: list[str], external: bool, expected: str | None) -> None:
+    item = without_finalizers(deleted(ready_order()), *finalizers)
+    assert action(item, NOTHING, external_controller=external) == expected
+
+
+def test_what_a_run_asked_to_go_is_waited_for() -> None:
+    item = deleted(ready_order())
+    going = world(node_pool(3, going=True), cluster=hosted_cluster(going=True))
+    started = looked_at(item, going, START, Outcome("delete", config_version(item)))
+    assert action(started, going) == "delete"  # it may have been killed before it asked for everything
+    asked = looked_at(item, going, START, Outcome("delete", config_version(item), finished=True))
+    assert action(asked, going) is None
+    assert action(looked_at(asked, going), going) is None
+    assert action(asked, seen_as(None, [node_pool(3, going=True)])) is None
+    assert action(asked, NOTHING) == "delete"  # the rest: namespace and finalizers
+    assert action(asked, WELL) == "delete"  # made anew behind our back
+    assert action(asked, world(node_pool(3, going=True))) == "delete"
+
+
+def test_a_failed_deletion_is_repeated_when_due() -> None:
+    item = deleted(ready_order())
+    broken = looked_at(item, WELL, START, Outcome("delete", config_version(item), failure=UNREACHABLE))
+    assert (action(broken), action(broken, minutes=1)) == (None, "delete")
+
+
+def test_explicit_requests_win_over_remembered_defaults() -> None:
+    ready = ready_order(nodes={})
+    named = changed(ready, nodeRequests=[{"resourceClass": "large", "numberOfNodes": 1}])
+    carried_out = looked_at(named, WELL, START, provisioned(named, node_requests=(NodeRequest("large", 1),)))
+    assert action(carried_out) == "provision"

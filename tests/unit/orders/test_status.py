@@ -1,0 +1,774 @@
+"""An order's status from what is seen, case by case, each checked against the schema of the CRD."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from dataclasses import replace
+from typing import Any
+
+import jsonschema
+import pytest
+from ansible_collections.openfleet.clusters.extensions.sandbox.crds import COLLECTION_CRDS, load_crd
+from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.status import (
+    ControlPlane,
+    hosted_cluster_status,
+    node_pool_status,
+)
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders import status as order_status
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Failure, config_version
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observed import ObservedState, unknown_cluster
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status import Job, LostRun, Outcome, next_action
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import (
+    ConditionState,
+    NodeRequest,
+    NodeSet,
+    ObservedCluster,
+)
+from ansible_collections.openfleet.clusters.tests.unit.orders.order_samples import (
+    REFERENCE,
+    START,
+    WELL,
+    Object,
+    at,
+    changed,
+    condition,
+    deleted,
+    hosted_cluster,
+    message_of,
+    new_hosted_cluster,
+    node_pool,
+    order,
+    provisioned,
+    ready_order,
+    scaled,
+    seen_as,
+    since,
+    state_of,
+    stored,
+    text,
+    world,
+)
+
+CONDITIONS = [
+    "Accepted",
+    "NamespaceCreated",
+    "InfrastructureReady",
+    "ControlPlaneCreated",
+    "ControlPlaneAvailable",
+    "ClusterAvailable",
+    "NodesReady",
+    "TemplateApplied",
+    "Deleting",
+]
+NOTHING = ObservedState()
+UNREACHABLE = Failure("Unreachable", "no answer", "Apply the objects")
+BAD = Failure("ParametersInvalid", "size: must be a number", retryable=False)
+LOST = condition("Available", "False", "EtcdDown", "no quorum")
+OLD_ANSWER = condition("Available", "True", generation=1)
+
+
+@functools.cache
+def status_schema() -> jsonschema.Draft202012Validator:
+    version = load_crd(COLLECTION_CRDS / "clusterorders.yaml")["spec"]["versions"][0]
+    schema: Object = version["schema"]["openAPIV3Schema"]["properties"]["status"]
+    return jsonschema.Draft202012Validator(closed(schema), format_checker=jsonschema.FormatChecker())
+
+
+def closed(schema: Object) -> Object:
+    """The schema with unknown fields refused, where the API server would drop them in silence."""
+    made = {name: value for name, value in schema.items() if not name.startswith("x-")}
+    if "properties" in made:
+        made["properties"] = {name: closed(value) for name, value in made["properties"].items()}
+        made["additionalProperties"] = False
+    if "items" in made:
+        made["items"] = closed(made["items"])
+    return made
+
+
+def derive(
+    of: ClusterOrder, seen: ObservedState = WELL, minutes: float = 0, outcome: Outcome | None = None, lost_run: LostRun | None = None
+) -> Object:
+    """The derived status, which must fit the schema, leave what it was given alone, and stay as it is at a second look."""
+    before = copy.deepcopy((of, seen))
+    status = order_status.derive_status(of, seen, at(minutes), outcome, lost_run)
+    assert (of, seen) == before
+    status_schema().validate(status)
+    kinds = [item["type"] for item in status["conditions"]]
+    assert len(kinds) == len(set(kinds))
+    assert order_status.derive_status(stored(of, status), seen, at(minutes + 60), lost_run=lost_run) == status
+    return status
+
+
+def looked_at(of: ClusterOrder, seen: ObservedState = WELL, minutes: float = 0, outcome: Outcome | None = None) -> ClusterOrder:
+    return stored(of, derive(of, seen, minutes, outcome))
+
+
+def failed(of: ClusterOrder, failure: Failure, step: Any = "provision", **changes: Any) -> Outcome:
+    return Outcome(step, config_version(of), failure=failure, **changes)
+
+
+def installed() -> ClusterOrder:
+    return looked_at(order(), outcome=provisioned(order(), template_applied=False))
+
+
+def progressing_order() -> ClusterOrder:
+    return looked_at(order(), NOTHING)
+
+
+def refused_order() -> ClusterOrder:
+    return looked_at(order(), NOTHING, outcome=failed(order(), BAD, accepted=False))
+
+
+def degraded_order() -> ClusterOrder:
+    lost = looked_at(ready_order(), world(node_pool(2)))
+    assert lost.phase == "Degraded"
+    return lost
+
+
+def test_a_new_order_is_progressing_and_every_condition_says_why() -> None:
+    status = derive(order(), NOTHING)
+    assert status["phase"] == "Progressing"
+    assert status["observedGeneration"] == 1
+    assert [item["type"] for item in status["conditions"]] == CONDITIONS
+    assert {kind: state_of(status, kind) for kind in CONDITIONS} == {
+        "Accepted": ("Unknown", "NotChecked"),
+        "NamespaceCreated": ("False", "NamespaceMissing"),
+        "InfrastructureReady": ("False", "ClusterMissing"),
+        "ControlPlaneCreated": ("False", "ClusterMissing"),
+        "ControlPlaneAvailable": ("False", "ClusterMissing"),
+        "ClusterAvailable": ("False", "ClusterMissing"),
+        "NodesReady": ("False", "NodesMissing"),
+        "TemplateApplied": ("False", "ClusterMissing"),
+        "Deleting": ("False", "NotRequested"),
+    }
+    assert {item["observedGeneration"] for item in status["conditions"]} == {1}
+    assert message_of(status, "NodesReady") == "0 of 3 ready"
+    assert set(status) == {"phase", "observedGeneration", "conditions", "nodeSets"}
+
+
+def test_a_cluster_as_ordered_is_ready() -> None:
+    status = derive(order(), outcome=provisioned(order()))
+    assert status["phase"] == "Ready"
+    assert {kind for kind in CONDITIONS if state_of(status, kind)[0] == "True"} == set(CONDITIONS) - {"Deleting"}
+    assert status["configVersion"] == config_version(order())
+    assert status["clusterReference"] == REFERENCE
+    assert status["apiURL"] == "https://api.demo.example.com:6443"
+    assert status["consoleURL"] == "https://console-openshift-console.apps.demo.example.com"
+    assert status["nodeRequests"] == [{"resourceClass": "large", "numberOfNodes": 3}]
+    assert status["nodeSets"] == [{"resourceClass": "large", "requested": 3, "ready": 3}]
+    assert message_of(status, "NodesReady") == "3 of 3 ready"
+    assert "failure" not in status
+
+
+@pytest.mark.parametrize(
+    ("cluster", "created", "available", "cluster_available"),
+    [
+        (None, ("False", "ClusterMissing"), ("False", "ClusterMissing"), ("False", "ClusterMissing")),
+        (new_hosted_cluster(), ("True", "ClusterExists"), ("False", "Pending"), ("False", "ControlPlaneUnavailable")),
+        (hosted_cluster(LOST), ("True", "ClusterExists"), ("False", "EtcdDown"), ("False", "ControlPlaneUnavailable")),
+        (hosted_cluster(), ("True", "ClusterExists"), ("True", "AsExpected"), ("True", "Available")),
+        (
+            hosted_cluster(condition("Available", "True", generation=None), generation=5),
+            ("True", "ClusterExists"),
+            ("True", "AsExpected"),
+            ("True", "Available"),
+        ),
+        (
+            hosted_cluster(OLD_ANSWER, generation=2),
+            ("True", "ClusterExists"),
+            ("Unknown", "Outdated"),
+            ("Unknown", "ControlPlaneUnavailable"),
+        ),
+        (
+            hosted_cluster(condition("Degraded", "True", "Slow", "etcd is slow")),
+            ("True", "ClusterExists"),
+            ("True", "AsExpected"),
+            ("False", "ClusterDegraded"),
+        ),
+        (
+            hosted_cluster(condition("Degraded", "True", generation=7)),
+            ("True", "ClusterExists"),
+            ("True", "AsExpected"),
+            ("True", "Available"),
+        ),
+        (hosted_cluster(releases=("Partial",)), ("True", "ClusterExists"), ("True", "AsExpected"), ("False", "Installing")),
+        (hosted_cluster(releases=()), ("True", "ClusterExists"), ("True", "AsExpected"), ("False", "Installing")),
+        (hosted_cluster(releases=("Partial", "Completed")), ("True", "ClusterExists"), ("True", "AsExpected"), ("True", "Available")),
+        (hosted_cluster(going=True), ("True", "ClusterExists"), ("True", "AsExpected"), ("False", "ClusterDeleting")),
+    ],
+)
+def test_control_plane(cluster: Object | None, created: Any, available: Any, cluster_available: Any) -> None:
+    status = derive(order(), seen_as(cluster, (node_pool(3),)), outcome=provisioned(order()))
+    assert state_of(status, "ControlPlaneCreated") == created
+    assert state_of(status, "ControlPlaneAvailable") == available
+    assert state_of(status, "ClusterAvailable") == cluster_available
+
+
+def test_the_infrastructure_is_what_the_hosted_cluster_says_of_it() -> None:
+    waiting = condition("InfrastructureReady", "False", "WaitingForLoadBalancer", "no address")
+    status = derive(order(), world(cluster=hosted_cluster(waiting)))
+    assert state_of(status, "InfrastructureReady") == ("False", "WaitingForLoadBalancer")
+    assert message_of(status, "InfrastructureReady") == "no address"
+
+
+@pytest.mark.parametrize(
+    ("pools", "state", "message", "sets"),
+    [
+        ([], ("False", "NodesMissing"), "0 of 3 ready", [("large", 3, 0)]),
+        ([node_pool(None)], ("False", "NodesMissing"), "0 of 3 ready", [("large", 3, 0)]),
+        ([node_pool(2)], ("False", "NodesMissing"), "2 of 3 ready", [("large", 3, 2)]),
+        ([node_pool(3)], ("True", "AllNodesReady"), "3 of 3 ready", [("large", 3, 3)]),
+        ([node_pool(3, observed=None)], ("True", "AllNodesReady"), "3 of 3 ready", [("large", 3, 3)]),
+        ([node_pool(3, observed=7)], ("Unknown", "Outdated"), "0 of 3 ready", [("large", 3, 0)]),
+        ([node_pool(5)], ("False", "ScalingDown"), "3 of 3 ready, 2 to be removed", [("large", 3, 3)]),
+        ([node_pool(5, asked=None)], ("True", "AllNodesReady"), "3 of 3 ready", [("large", 3, 3)]),
+        ([node_pool(1), node_pool(2)], ("True", "AllNodesReady"), "3 of 3 ready", [("large", 3, 3)]),
+        (
+            [node_pool(3), node_pool(2, kind="old")],
+            ("False", "ScalingDown"),
+            "3 of 3 ready, 2 to be removed",
+            [("large", 3, 3), ("old", 0, 2)],
+        ),
+        (
+            [node_pool(3), node_pool(0, kind="old", going=True)],
+            ("False", "ScalingDown"),
+            "3 of 3 ready, 1 to be removed",
+            [("large", 3, 3), ("old", 0, 0)],
+        ),
+        (
+            [node_pool(1), node_pool(2, kind="old")],
+            ("False", "NodesMissing"),
+            "1 of 3 ready, 2 to be removed",
+            [("large", 3, 1), ("old", 0, 2)],
+        ),
+        (
+            [node_pool(3), {"metadata": {"name": "by-hand"}, "status": {"replicas": 9}}],
+            ("True", "AllNodesReady"),
+            "3 of 3 ready",
+            [("large", 3, 3)],
+        ),
+    ],
+)
+def test_nodes(pools: list[Object], state: Any, message: str, sets: list[tuple[str, int, int]]) -> None:
+    status = derive(order(), world(*pools), outcome=provisioned(order()))
+    assert state_of(status, "NodesReady") == state
+    assert message_of(status, "NodesReady") == message
+    assert status["nodeSets"] == [{"resourceClass": name, "requested": requested, "ready": ready} for name, requested, ready in sets]
+    assert status["phase"] == ("Ready" if state[0] == "True" else "Progressing")
+
+
+def test_every_class_must_be_ready_and_none_makes_up_for_another() -> None:
+    mixed = order(nodes={"large": 3, "small": 2})
+    status = derive(mixed, world(node_pool(5), node_pool(1, kind="small")), outcome=provisioned(mixed))
+    assert message_of(status, "NodesReady") == "4 of 5 ready, 2 to be removed"
+    assert state_of(status, "NodesReady") == ("False", "NodesMissing")
+    assert status["nodeRequests"] == [{"resourceClass": "large", "numberOfNodes": 5}, {"resourceClass": "small", "numberOfNodes": 1}]
+
+
+def test_a_pool_that_has_yet_to_answer_neither_loses_nor_gains_nodes() -> None:
+    status = derive(ready_order(), world(node_pool(1, observed=7)))
+    assert status["nodeSets"] == [{"resourceClass": "large", "requested": 3, "ready": 3}]
+    assert state_of(status, "NodesReady") == ("Unknown", "Outdated")
+    assert message_of(status, "NodesReady") == "3 of 3 ready"
+
+
+def test_nodes_of_a_template_that_has_not_spoken_are_not_planned() -> None:
+    status = derive(order(nodes={}), NOTHING)
+    assert state_of(status, "NodesReady") == ("False", "NotPlanned")
+    assert "nodeSets" not in status
+
+
+def test_the_templates_defaults_are_remembered() -> None:
+    new = order(nodes={})
+    made = looked_at(new, world(node_pool(2)), outcome=provisioned(new, node_requests=(NodeRequest("large", 3),)))
+    assert message_of(made.status, "NodesReady") == "2 of 3 ready"
+    started = derive(made, WELL, outcome=Outcome("provision", config_version(made), job=Job("42")))
+    assert message_of(started, "NodesReady") == "3 of 3 ready"
+    later = derive(made, WELL)
+    assert later["phase"] == "Ready"
+    assert message_of(derive(changed(made, templateParameters="{}"), WELL), "NodesReady") == "3 of 3 ready"
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        hosted_cluster(condition("Progressing", "True")),
+        hosted_cluster(releases=("Partial", "Completed")),
+    ],
+)
+def test_a_change_is_not_ready_while_it_is_rolled_out(cluster: Object) -> None:
+    updating = seen_as(cluster, (node_pool(3),))
+    newer = changed(ready_order(), templateParameters='{"release": "4.18"}')
+    under_way = looked_at(newer, updating, outcome=provisioned(newer))
+    assert under_way.phase == "Progressing"
+    assert state_of(under_way.status, "ClusterAvailable") == ("True", "Available")
+    assert looked_at(under_way, WELL).phase == "Ready"
+
+
+def test_a_change_is_not_ready_while_nodes_are_updated() -> None:
+    newer = changed(ready_order(), templateParameters='{"release": "4.18"}')
+    under_way = looked_at(newer, world(node_pool(3, updating=True)), outcome=provisioned(newer))
+    assert under_way.phase == "Progressing"
+    assert looked_at(under_way, WELL).phase == "Ready"
+
+
+def test_nodes_whose_configuration_changes_are_updated() -> None:
+    pool = node_pool(3)
+    pool["status"]["conditions"].append(condition("UpdatingConfig", "True"))
+    assert derive(order(), world(pool), outcome=provisioned(order()))["phase"] == "Progressing"
+
+
+def test_only_what_a_pool_says_of_its_nodes_must_be_up_to_date() -> None:
+    pool = node_pool(3)
+    pool["status"]["conditions"].append(condition("ValidTuningConfig", "True", generation=7))
+    assert derive(order(), world(pool), outcome=provisioned(order()))["phase"] == "Ready"
+
+
+def test_a_hosted_cluster_that_says_little_is_believed() -> None:
+    cluster = hosted_cluster()
+    cluster["status"]["conditions"] = [{"type": "Available", "status": "True"}]
+    status = derive(order(), world(node_pool(3), cluster=cluster), outcome=provisioned(order()))
+    assert status["phase"] == "Ready"
+    assert state_of(status, "ControlPlaneAvailable") == ("True", "NoReason")
+    cluster["status"]["conditions"] = [{"type": "Available", "status": "False", "reason": "Down"}]
+    assert message_of(derive(order(), world(cluster=cluster)), "ClusterAvailable") == "ControlPlaneAvailable is False (Down)"
+
+
+def test_an_update_nobody_ordered_leaves_a_ready_cluster_ready() -> None:
+    assert derive(ready_order(), world(node_pool(3), cluster=hosted_cluster(condition("Progressing", "True"))))["phase"] == "Ready"
+
+
+@pytest.mark.parametrize(
+    ("seen", "why"),
+    [
+        (seen_as(None, ()), "There is no cluster"),
+        (world(node_pool(3), cluster=hosted_cluster(LOST)), "ControlPlaneAvailable is False (EtcdDown): no quorum"),
+        (world(node_pool(2)), "NodesReady is False (NodesMissing): 2 of 3 ready"),
+        (world(), "NodesReady is False (NodesMissing): 0 of 3 ready"),
+        (
+            world(node_pool(3), cluster=hosted_cluster(condition("Degraded", "True", "Slow", "etcd is slow"))),
+            "The cluster's Degraded is True (Slow): etcd is slow",
+        ),
+        (world(node_pool(3), cluster=hosted_cluster(going=True)), "The cluster is being deleted"),
+    ],
+)
+def test_a_ready_cluster_that_loses_something_is_degraded_and_says_why_and_comes_back(seen: ObservedState, why: str) -> None:
+    lost = looked_at(ready_order(), seen, 5)
+    assert lost.phase == "Degraded"
+    assert state_of(lost.status, "ClusterAvailable")[0] == "False"
+    assert message_of(lost.status, "ClusterAvailable") == why
+    assert since(lost.status, "ClusterAvailable") == text(at(5))
+    back = derive(lost, WELL, 9, None if seen.cluster.exists else provisioned(lost))
+    assert back["phase"] == "Ready"
+    assert since(back, "ClusterAvailable") == text(at(9))
+
+
+@pytest.mark.parametrize("seen", [world(node_pool(2)), world(node_pool(3), cluster=hosted_cluster(LOST)), NOTHING])
+def test_a_cluster_that_was_never_ready_is_progressing_and_not_degraded(seen: ObservedState) -> None:
+    assert derive(looked_at(order(), seen, outcome=provisioned(order())), seen)["phase"] == "Progressing"
+
+
+@pytest.mark.parametrize("before", [ready_order, degraded_order])
+@pytest.mark.parametrize(
+    "seen",
+    [world(node_pool(3), cluster=hosted_cluster(OLD_ANSWER, generation=2)), world(node_pool(3, observed=7))],
+)
+def test_an_outdated_answer_changes_no_phase(before: Any, seen: ObservedState) -> None:
+    assert derive(before(), seen)["phase"] == before().phase
+
+
+def test_an_outdated_answer_makes_nothing_ready() -> None:
+    outdated = world(node_pool(3), cluster=hosted_cluster(OLD_ANSWER, generation=2))
+    assert derive(order(), outdated, outcome=provisioned(order()))["phase"] == "Progressing"
+
+
+def test_a_node_too_many_does_not_degrade_a_ready_cluster() -> None:
+    status = derive(ready_order(), world(node_pool(4)))
+    assert status["phase"] == "Ready"
+    assert state_of(status, "NodesReady") == ("False", "ScalingDown")
+    assert derive(degraded_order(), world(node_pool(4)))["phase"] == "Ready"
+
+
+def test_scaling_up_and_down_is_progressing_until_it_is_done() -> None:
+    bigger = scaled(ready_order(), large=4)
+    asked = looked_at(bigger)
+    assert asked.phase == "Progressing"
+    assert "configVersion" not in asked.status
+    assert message_of(asked.status, "NodesReady") == "3 of 4 ready"
+    under_way = looked_at(asked, world(node_pool(3, asked=4)), outcome=provisioned(asked))
+    assert under_way.phase == "Progressing"
+    done = looked_at(under_way, world(node_pool(4, asked=4)))
+    assert done.phase == "Ready"
+    smaller = scaled(done, large=2)
+    shrinking = looked_at(smaller, world(node_pool(3, asked=2)), outcome=provisioned(smaller))
+    assert shrinking.phase == "Progressing"
+    assert message_of(shrinking.status, "NodesReady") == "2 of 2 ready, 1 to be removed"
+    assert looked_at(shrinking, world(node_pool(2, asked=2))).phase == "Ready"
+
+
+def test_a_class_that_is_no_longer_ordered_holds_ready_back_until_its_pool_is_gone() -> None:
+    moved = scaled(ready_order(), small=1)
+    both = world(node_pool(3, going=True), node_pool(1, asked=1, kind="small"))
+    under_way = looked_at(moved, both, outcome=provisioned(moved))
+    assert under_way.phase == "Progressing"
+    assert looked_at(under_way, world(node_pool(1, asked=1, kind="small"))).phase == "Ready"
+
+
+def test_a_changed_spec_forgets_what_was_carried_out_and_applied() -> None:
+    status = derive(changed(ready_order(), templateParameters="{}"))
+    assert "configVersion" not in status
+    assert status["phase"] == "Progressing"
+    assert state_of(status, "TemplateApplied") == ("False", "SpecNotCarriedOut")
+    assert state_of(status, "Accepted") == ("Unknown", "NotChecked")
+    assert state_of(status, "ClusterAvailable") == ("True", "Available")
+
+
+def test_a_spec_that_only_reads_otherwise_stays_ready() -> None:
+    status = derive(changed(ready_order(), templateParameters='{"name":"x","size":1}'))
+    assert status["phase"] == "Ready"
+    assert status["observedGeneration"] == 2
+    assert state_of(status, "Accepted") == ("True", "Valid")
+
+
+def test_the_template_is_applied_after_its_last_step() -> None:
+    made = installed()
+    assert made.phase == "Progressing"
+    assert state_of(made.status, "TemplateApplied") == ("False", "PostInstallPending")
+    done = derive(made, outcome=Outcome("post_install", config_version(made), finished=True, template_applied=True))
+    assert done["phase"] == "Ready"
+    assert state_of(done, "TemplateApplied") == ("True", "Applied")
+
+
+def test_a_second_provision_does_not_undo_a_post_install() -> None:
+    assert derive(ready_order(), outcome=provisioned(order(), template_applied=False))["phase"] == "Ready"
+
+
+def test_a_post_install_for_a_spec_that_was_never_carried_out_applies_nothing() -> None:
+    status = derive(order(), outcome=Outcome("post_install", config_version(order()), finished=True, template_applied=True))
+    assert state_of(status, "TemplateApplied") == ("False", "SpecNotCarriedOut")
+
+
+def test_a_hosted_cluster_made_anew_has_its_template_still_to_be_applied() -> None:
+    anew = world(node_pool(3), cluster=hosted_cluster(created=at(5)))
+    seen_anew = looked_at(ready_order(), anew, 6)
+    assert seen_anew.phase == "Degraded"
+    assert state_of(seen_anew.status, "TemplateApplied") == ("False", "PostInstallPending")
+    applied = derive(seen_anew, anew, 7, Outcome("post_install", config_version(order()), finished=True, template_applied=True))
+    assert applied["phase"] == "Ready"
+    in_one_run = derive(ready_order(), anew, 7, provisioned(order()))
+    assert in_one_run["phase"] == "Ready"
+    assert since(in_one_run, "TemplateApplied") == text(at(7))
+    assert since(in_one_run, "NamespaceCreated") == text(START)
+
+
+def test_what_was_applied_goes_with_the_hosted_cluster() -> None:
+    gone = looked_at(ready_order(), seen_as(None, ()))
+    assert state_of(gone.status, "TemplateApplied") == ("False", "ClusterMissing")
+    back = derive(gone, WELL, outcome=provisioned(gone, template_applied=False))
+    assert state_of(back, "TemplateApplied") == ("False", "PostInstallPending")
+    assert back["phase"] == "Degraded"
+
+
+def test_a_refused_order_says_why() -> None:
+    status = derive(order(), NOTHING, outcome=failed(order(), BAD, accepted=False))
+    assert status["phase"] == "Failed"
+    assert state_of(status, "Accepted") == ("False", "ParametersInvalid")
+    assert message_of(status, "Accepted") == "size: must be a number"
+    assert status["failure"] == {"reason": "ParametersInvalid", "message": "size: must be a number", "retryable": False, "attempts": 1}
+    assert "configVersion" not in status
+    again = derive(changed(stored(order(), status), templateParameters="{}"), NOTHING)
+    assert again["phase"] == "Progressing"
+    assert "failure" not in again
+    assert state_of(again, "Accepted") == ("Unknown", "NotChecked")
+
+
+def test_an_order_is_not_refused_without_a_reason() -> None:
+    with pytest.raises(ValueError, match="says why"):
+        Outcome("provision", "x", accepted=False)
+
+
+def test_an_accepted_order_stays_accepted_for_its_spec() -> None:
+    accepted = looked_at(order(), NOTHING, outcome=Outcome("provision", config_version(order()), accepted=True))
+    assert state_of(accepted.status, "Accepted") == ("True", "Valid")
+    assert accepted.phase == "Progressing"
+    assert state_of(derive(accepted, NOTHING), "Accepted") == ("True", "Valid")
+
+
+def test_a_failed_run_names_its_task_and_counts_the_attempts() -> None:
+    once = looked_at(order(), NOTHING, outcome=failed(order(), UNREACHABLE))
+    assert once.phase == "Failed"
+    assert state_of(once.status, "Accepted") == ("Unknown", "NotChecked")
+    assert state_of(once.status, "TemplateApplied") == ("False", "Unreachable")
+    assert message_of(once.status, "TemplateApplied") == "Apply the objects: no answer"
+    assert (once.status["failure"]["attempts"], once.status["failure"]["nextAttempt"]) == (1, text(at(0.5)))
+    assert derive(once, NOTHING)["phase"] == "Failed"
+    twice = looked_at(once, NOTHING, 1, failed(order(), UNREACHABLE))
+    assert (twice.status["failure"]["attempts"], twice.status["failure"]["nextAttempt"]) == (2, text(at(2)))
+
+
+def test_a_run_that_starts_keeps_the_failure_and_one_that_ends_well_clears_it() -> None:
+    broken = looked_at(order(), NOTHING, outcome=failed(order(), UNREACHABLE))
+    job = Job("42", "https://aap.example.com/jobs/42", at(1))
+    started = looked_at(broken, NOTHING, 1, Outcome("provision", config_version(order()), job=job))
+    assert started.status["failure"]["attempts"] == 1
+    assert started.status["job"] == {"id": "42", "url": "https://aap.example.com/jobs/42", "startedAt": text(at(1))}
+    ended = derive(started, WELL, 2, provisioned(order()))
+    assert "failure" not in ended
+    assert ended["phase"] == "Ready"
+    assert ended["job"]["id"] == "42"
+
+
+def test_a_changed_spec_counts_its_attempts_from_the_beginning() -> None:
+    broken = changed(looked_at(order(), NOTHING, outcome=failed(order(), UNREACHABLE)), templateParameters="{}")
+    assert derive(broken, NOTHING, 1, failed(broken, UNREACHABLE))["failure"]["attempts"] == 1
+
+
+def test_the_report_of_a_run_for_an_older_spec_says_nothing_of_the_new_one() -> None:
+    newer = changed(order(), templateParameters="{}")
+    job = Job("42")
+    for late in (provisioned(order(), job=job), failed(order(), BAD, accepted=False, job=job)):
+        status = derive(newer, WELL, outcome=late)
+        assert status["phase"] == "Progressing"
+        assert "failure" not in status
+        assert "configVersion" not in status
+        assert status["job"] == {"id": "42"}
+
+
+def test_a_failed_repair_takes_nothing_from_a_cluster_that_is_well() -> None:
+    status = derive(ready_order(), outcome=failed(order(), UNREACHABLE))
+    assert status["phase"] == "Ready"
+    assert status["failure"]["reason"] == "Unreachable"
+    assert state_of(status, "TemplateApplied") == ("True", "Applied")
+
+
+def test_a_degraded_cluster_whose_repair_fails_stays_degraded_and_shows_the_failure() -> None:
+    status = derive(degraded_order(), world(node_pool(2)), outcome=failed(order(), UNREACHABLE))
+    assert status["phase"] == "Degraded"
+    assert status["failure"]["reason"] == "Unreachable"
+
+
+def test_a_failed_change_of_a_ready_cluster_is_failed() -> None:
+    newer = changed(ready_order(), templateParameters="{}")
+    status = derive(newer, outcome=failed(newer, UNREACHABLE))
+    assert status["phase"] == "Failed"
+    assert state_of(status, "ClusterAvailable") == ("True", "Available")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        order,
+        progressing_order,
+        installed,
+        ready_order,
+        degraded_order,
+        refused_order,
+    ],
+)
+@pytest.mark.parametrize(
+    ("seen", "left"),
+    [
+        (WELL, "Still there: the cluster, 1 node set, the namespace"),
+        (seen_as(None, (node_pool(3), node_pool(1))), "Still there: 2 node sets, the namespace"),
+        (NOTHING, "Nothing is left"),
+    ],
+)
+def test_deletion_wins_in_every_phase(before: Any, seen: ObservedState, left: str) -> None:
+    status = derive(deleted(before()), seen)
+    assert status["phase"] == "Deleting"
+    assert state_of(status, "Deleting") == ("True", "Requested")
+    assert message_of(status, "Deleting") == left
+    assert "failure" not in status
+    assert ("clusterReference" in status) is seen.namespace_exists
+
+
+def test_a_refused_order_stays_refused_when_it_is_deleted() -> None:
+    assert state_of(derive(deleted(refused_order()), NOTHING), "Accepted") == ("False", "ParametersInvalid")
+
+
+def test_deletion_says_when_all_was_asked_to_go_and_what_failed() -> None:
+    item = deleted(ready_order())
+    asked = looked_at(item, outcome=Outcome("delete", config_version(item), finished=True))
+    assert state_of(asked.status, "Deleting") == ("True", "TakingDown")
+    assert state_of(derive(asked, NOTHING), "Deleting") == ("True", "TakingDown")
+    broken = derive(asked, outcome=failed(item, UNREACHABLE, "delete"))
+    assert broken["phase"] == "Deleting"
+    assert state_of(broken, "Deleting") == ("True", "Unreachable")
+    assert broken["failure"]["attempts"] == 1
+
+
+def test_a_provision_that_ends_after_the_deletion_reports_nothing() -> None:
+    item = deleted(looked_at(order(), NOTHING))
+    assert "failure" not in derive(item, NOTHING, outcome=failed(item, BAD))
+    assert "configVersion" not in derive(item, NOTHING, outcome=provisioned(item))
+
+
+def test_a_transition_time_moves_only_with_its_status() -> None:
+    first = looked_at(order(), world(node_pool(1)), 0, provisioned(order()))
+    second = looked_at(first, world(node_pool(2)), 1)
+    assert message_of(second.status, "NodesReady") == "2 of 3 ready"
+    assert since(second.status, "NodesReady") == text(START)
+    third = derive(second, WELL, 2)
+    assert since(third, "NodesReady") == text(at(2))
+    assert since(third, "ControlPlaneAvailable") == text(START)
+
+
+def test_nothing_changes_when_nothing_changed() -> None:
+    ready = ready_order()
+    assert derive(ready, WELL, 60) == ready.status
+
+
+def test_conditions_and_fields_of_others_stay_where_and_as_they_are() -> None:
+    theirs = {"type": "ClusterStorageReady", "status": "False", "reason": "X", "message": "", "lastTransitionTime": "2020-01-01T00:00:00Z"}
+    ours = condition("NodesReady", "False")
+    status = order_status.derive_status(order({"conditions": [ours, theirs], "apiEndpoint": "10.0.0.1"}), WELL, START)
+    assert status["conditions"][1] == theirs
+    assert [item["type"] for item in status["conditions"]][:3] == ["NodesReady", "ClusterStorageReady", "Accepted"]
+    assert status["apiEndpoint"] == "10.0.0.1"
+
+
+def test_the_reference_is_complete_or_not_there() -> None:
+    assert "clusterReference" not in derive(order(), NOTHING)
+    assert derive(order(), seen_as(None, ()))["clusterReference"] == REFERENCE | {"hostedClusterName": ""}
+    theirs = REFERENCE | {"serviceAccountName": "theirs", "roleBindingName": "theirs-too"}
+    assert derive(order({"clusterReference": theirs}))["clusterReference"] == theirs
+    assert "clusterReference" not in derive(ready_order(), NOTHING)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "dns", "api", "console"),
+    [
+        ({"host": "1.2.3.4", "port": 443}, {}, "https://1.2.3.4:443", None),
+        ({"host": "fd00::1", "port": 6443}, {"baseDomain": ""}, "https://[fd00::1]:6443", None),
+        ({}, {"baseDomain": "x.org", "baseDomainPrefix": "p"}, None, "https://console-openshift-console.apps.p.x.org"),
+        (None, {"baseDomain": "x.org", "baseDomainPrefix": ""}, None, "https://console-openshift-console.apps.x.org"),
+        ({"host": "", "port": 443}, None, None, None),
+        ({"host": "1.2.3.4", "port": 0}, None, None, None),
+    ],
+)
+def test_addresses(endpoint: Any, dns: Any, api: str | None, console: str | None) -> None:
+    cluster = hosted_cluster()
+    cluster["spec"]["dns"], cluster["status"]["controlPlaneEndpoint"] = dns, endpoint
+    status = derive(ready_order(), world(node_pool(3), cluster=cluster))
+    assert (status.get("apiURL"), status.get("consoleURL")) == (api, console)
+
+
+def test_texts_of_others_fit_the_schema() -> None:
+    loud = condition("Available", "False", "not a word: 1,", "m" * 40_000)
+    status = derive(ready_order(), world(cluster=hosted_cluster(loud)))
+    assert state_of(status, "ControlPlaneAvailable") == ("False", "notaword:1")
+    assert len(message_of(status, "ClusterAvailable")) == 32768
+    long = Failure("1 2", "m" * 40_000, "t" * 40_000)
+    derive(order(), NOTHING, outcome=failed(order(), long, job=Job("j" * 1000, "u" * 5000)))
+
+
+def test_from_order_to_ready_with_the_states_of_the_sandbox() -> None:
+    """The stand-in of HyperShift as it goes: nothing, starting, available, first node, all nodes."""
+    image = {"release": {"image": "ocp-release:4.17.0-x86_64"}}
+    cluster: Object = {"metadata": {"name": "demo", "generation": 1}, "spec": image}
+    pool = node_pool(None)
+    pool["spec"] |= image
+    item, phases, nodes = order(), [], []
+    item = looked_at(item, NOTHING)
+    item = looked_at(item, world(pool, cluster=cluster), outcome=provisioned(item))
+    for control_plane, ready in [(ControlPlane(), 0), *((ControlPlane(True, "127.0.0.1", 6443), count) for count in (0, 1, 3, 3, 2, 3))]:
+        cluster["status"] = hosted_cluster_status(cluster, control_plane, ready, text(START))
+        pool["status"] = node_pool_status(pool, ready, control_plane, text(START))
+        item = looked_at(item, world(pool, cluster=cluster))
+        phases.append(item.phase)
+        nodes.append(message_of(item.status, "NodesReady"))
+    assert phases == ["Progressing", "Progressing", "Progressing", "Ready", "Ready", "Degraded", "Ready"]
+    assert nodes == [f"{count} of 3 ready" for count in (0, 0, 1, 3, 3, 2, 3)]
+
+
+# Runs that were killed
+
+KILLED = LostRun("demo-local-4711-5d1c0f2e", at(1), began=at(0))
+
+
+def test_a_killed_run_is_a_failure_that_names_it_and_is_tried_again() -> None:
+    status = derive(progressing_order(), NOTHING, minutes=2, lost_run=KILLED)
+    assert status["phase"] == "Failed"
+    failure = status["failure"]
+    assert (failure["reason"], failure["retryable"], failure["attempts"]) == ("RunLost", True, 1)
+    assert "demo-local-4711-5d1c0f2e" in failure["message"] and text(at(1)) in failure["message"]
+    assert state_of(status, "TemplateApplied") == ("False", "RunLost")
+
+
+def test_the_wait_after_a_killed_run_counts_from_its_end_and_not_from_when_it_was_seen() -> None:
+    for minutes in (2, 600):
+        assert derive(progressing_order(), NOTHING, minutes, lost_run=KILLED)["failure"]["nextAttempt"] == text(at(1.5))
+
+
+def test_a_killed_run_counts_once_and_the_next_one_that_is_killed_counts_again() -> None:
+    broken = looked_at(order(), NOTHING, outcome=failed(order(), UNREACHABLE))
+    once = stored(broken, derive(broken, NOTHING, 2, lost_run=KILLED))
+    assert once.failure and once.failure.attempts == 2
+    twice = derive(once, NOTHING, 9, lost_run=LostRun("demo-local-4712-aaaaaaaa", at(8), at(7)))
+    assert twice["failure"]["attempts"] == 3
+
+
+def test_the_next_run_that_comes_to_its_end_clears_a_killed_one() -> None:
+    killed = stored(progressing_order(), derive(progressing_order(), NOTHING, 2, lost_run=KILLED))
+    assert derive(killed, NOTHING)["failure"] == killed.status["failure"]  # the next run has the lock, and is not through yet
+    status = derive(killed, WELL, 3, provisioned(killed))
+    assert status["phase"] == "Ready" and "failure" not in status
+
+
+def test_a_killed_deletion_says_so_and_stays_a_deletion() -> None:
+    status = derive(deleted(ready_order()), WELL, 2, lost_run=KILLED)
+    assert status["phase"] == "Deleting"
+    assert state_of(status, "Deleting") == ("True", "RunLost")
+
+
+def test_a_killed_run_leaves_a_cluster_that_is_as_ordered_ready() -> None:
+    status = derive(ready_order(), WELL, 2, lost_run=KILLED)
+    assert status["phase"] == "Ready" and status["failure"]["reason"] == "RunLost"
+
+
+def test_a_killed_run_of_an_earlier_order_of_that_name_is_not_told_of_this_one() -> None:
+    assert "failure" not in derive(order(creationTimestamp=text(at(0.5))), NOTHING, 2, lost_run=KILLED)
+    assert "failure" in derive(order(creationTimestamp=text(at(0))), NOTHING, 2, lost_run=KILLED)
+
+
+def test_nodes_that_were_there_before_are_neither_missed_nor_too_many() -> None:
+    new = order(nodes={})
+    given = NodeSet("any", "any", 5, 4, given=True)
+    well = ObservedCluster(status="ready", installed=True, node_sets=(given,), conditions={"Available": ConditionState("True", "Healthy")})
+    made = looked_at(new, ObservedState(well, namespace_exists=True), 0, provisioned(new, node_requests=()))
+    assert (made.phase, state_of(made.status, "NodesReady")) == ("Ready", ("True", "AllNodesReady"))
+    assert made.status["nodeSets"] == [{"resourceClass": "any", "requested": 0, "ready": 4}]
+    assert next_action(made, well, at(1)) is None
+
+
+def test_cluster_that_failed_fails_its_order_until_it_is_well() -> None:
+    new = order()
+    broken = replace(WELL.cluster, status="failed", status_details="No quota", retryable=False)
+    failed = looked_at(new, ObservedState(broken, namespace_exists=True), 0, provisioned(new))
+    assert failed.phase == "Failed"
+    assert failed.failure is not None
+    assert (failed.failure.reason, failed.failure.message, failed.failure.attempts) == ("ClusterFailed", "No quota", 1)
+    assert derive(failed, ObservedState(broken, namespace_exists=True), 5) == failed.status
+    assert next_action(failed, broken, at(60)) is None
+    assert looked_at(failed, WELL, 9).phase == "Ready"
+
+
+def test_provider_that_cannot_be_asked_changes_nothing_but_what_is_said_of_it() -> None:
+    ready = ready_order()
+    lost = ObservedState(unknown_cluster(ready, TimeoutError("no answer")), namespace_exists=True)
+    seen = looked_at(ready, lost, 5)
+    assert seen.phase == "Ready"
+    assert state_of(seen.status, "ControlPlaneAvailable") == ("Unknown", "TimeoutError")
+    assert seen.status["apiURL"] == ready.status["apiURL"]
+    assert seen.status["provider"] == ready.status["provider"]
+    assert looked_at(seen, WELL, 6).phase == "Ready"
+    gone = derive(deleted(ready), lost, 7)
+    assert "the cluster" in message_of(gone, "Deleting")
+
+
+def test_cluster_stays_with_the_provider_that_made_it() -> None:
+    made = ready_order()
+    assert made.status["provider"]["type"] == "hypershift"
+    again = looked_at(changed(made, templateParameters="{}"), WELL, 5, provisioned(made, provider="capi"))
+    assert again.status["provider"]["type"] == "hypershift"
