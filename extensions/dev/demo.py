@@ -86,14 +86,14 @@ def main() -> int:
     with engine_at_work(sandbox, free_port(), show.capi) as engine:
         hub = Access(sandbox.kubeconfig())
         with order(hub, engine, show, hub_stays):
-            show_progress(hub, engine, "2 of 2 ready")
+            show_progress(hub, engine, "2 of 2 nodes ready")
             heading(f"$ kubectl get clusterorders -n {NAMESPACE}")
             print(hub.kubectl("get", "clusterorders", "-n", NAMESPACE).stdout)
             show_nodes(hub, engine, show)
             with stage("Order changed: 3 nodes instead of 2"):
                 wanted = json.dumps({"spec": {"nodeRequests": [{"resourceClass": show.resource_class, "numberOfNodes": 3}]}})
                 hub.kubectl("patch", "clusterorder", NAME, "-n", NAMESPACE, "--type=merge", "-p", wanted)
-            show_progress(hub, engine, "3 of 3 ready", steps=("NodesReady",))
+            show_progress(hub, engine, "3 of 3 nodes ready", steps=("NodesReady",))
             show_nodes(hub, engine, show)
             with stage("Order deleted; it stays until its cluster is gone"):
                 hub.kubectl("delete", "clusterorder", NAME, "-n", NAMESPACE, "--wait=false")

@@ -11,16 +11,17 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Invalid, KubeError
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import Lock
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.fulfillment import Ended, Fulfillment
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.finish import Finalization, RunResult
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Failure, Names, config_version
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status import Job, Outcome
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.outcome import Job, Outcome
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.run import Run
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import NotSupported
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import NodeRequest
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import find_templates
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_order_finish
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
 
-WRONG_IN_THE_ORDER = {Invalid.__name__, NotSupported.__name__}
+INVALID_ORDER = {Invalid.__name__, NotSupported.__name__}
 
 
 class ActionModule(ControllerAction):
@@ -29,17 +30,18 @@ class ActionModule(ControllerAction):
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
         names = Names(parameters["api_group"])
         templates, external = find_templates(AnsibleCollectionConfig.collection_paths), parameters["controller"] == "external"
-        run = Fulfillment(kube, names, templates, check_mode=self.check_mode, external_controller=external)
-
-        ended = []
+        run = Run(kube, names, templates, check_mode=self.check_mode, external_controller=external)
+        results = []
         for variables in parameters["orders"]:
             order = ClusterOrder.from_object(variables["cluster_order"], names.group)
-            ended.append(Ended(order, Lock(**variables["cluster_lock"]), _outcome(parameters, order, variables)))
-        results = run.put_down(ended, parameters["wait_timeout"])
-        problems = [str(result) for result in results if isinstance(result, KubeError)]
+            results.append(RunResult(order, Lock(**variables["cluster_lock"]), _outcome(parameters, order, variables)))
+        finished = Finalization(run).finish(results, parameters["wait_timeout"])
+        problems = [str(result) for result in finished if isinstance(result, KubeError)]
         if problems:
             return {"failed": True, "msg": " ".join(problems)}
-        reports = [_report(before.order, after) for before, after in zip(ended, results, strict=True) if not isinstance(after, KubeError)]
+        reports = [
+            _report(before.order, after) for before, after in zip(results, finished, strict=True) if not isinstance(after, KubeError)
+        ]
         answer = {"changed": any(entry["changed"] for entry in reports), "orders": reports}
         if parameters["failure"]:
             return answer | {"failed": True, "msg": f"{parameters['failure']['task']}: {parameters['failure']['error']}"}
@@ -71,5 +73,5 @@ def _outcome(parameters: dict[str, Any], order: ClusterOrder, variables: dict[st
 
 
 def _failure(task: str, error: Any, reason: str | None) -> Failure:
-    """What only a change of the order mends is not tried again; all else is the site's to mend, or passes."""
-    return Failure(reason or "TaskFailed", str(error), task, retryable=reason not in WRONG_IN_THE_ORDER)
+    """An error that only a change of the order fixes is not retried; the site fixes all others, or they pass."""
+    return Failure(reason or "TaskFailed", str(error), task, retryable=reason not in INVALID_ORDER)

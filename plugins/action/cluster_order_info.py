@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Look at orders. Documented in the module of the same name."""
+"""Read orders. Documented in the module of the same name."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import tenant as order_tenant
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.pending import next_actions
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_order_info
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
 
@@ -22,8 +23,8 @@ class ActionModule(ControllerAction):
         names, phases = Names(parameters["api_group"]), parameters["phases"]
         found = order_tenant.look_up(kube, names, parameters["name"], parameters["namespace"], ",".join(parameters["label_selectors"]))
         orders = [order for order in found if phases is None or order.phase in phases]
-        told = [order_tenant.shown(order) for order in orders]
-        actions = order_tenant.next_actions(kube, names, orders)
+        shown = [order_tenant.shown(order) for order in orders]
+        actions = next_actions(kube, names, orders, external_controller=parameters["controller"] == "external")
         if actions is not None:
-            told = [order | {"next_action": action} for order, action in zip(told, actions, strict=True)]
-        return {"changed": False, "orders": sorted(told, key=lambda order: (order["metadata"]["namespace"], order["metadata"]["name"]))}
+            shown = [order | {"next_action": action} for order, action in zip(shown, actions, strict=True)]
+        return {"changed": False, "orders": sorted(shown, key=lambda order: (order["metadata"]["namespace"], order["metadata"]["name"]))}

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Bring the status of orders up to date with their clusters, of all in one task. Documented in the module of the same name."""
+"""Update the status of orders to the state of their clusters, all in one task. Documented in the module of the same name."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError, NotFound
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.fulfillment import Fulfillment
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Names
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.selection import NoSuchSelection, event_of, named
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.snapshot import Snapshot
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe import ListView
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.run import Run
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.selection import NoSuchSelection, OrderName, event_of, named
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status_writer import StatusWriter
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_order_status
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
 
@@ -27,23 +28,28 @@ class ActionModule(ControllerAction):
         except NoSuchSelection as error:
             return {"failed": True, "msg": str(error)}
         names = Names(parameters["api_group"])
-        hub = Snapshot(kube, names)
-        orders = [order for order in hub.orders if not chosen or (order.namespace, order.name) in chosen]
-        run = Fulfillment(kube, names, {}, check_mode=self.check_mode, external_controller=parameters["controller"] == "external")
-        places = {order.namespace for order in orders}
-        locks = {(lock.namespace, lock.order): lock for lock in lease.read_all(kube, *(places if len(places) == 1 else ()))}
+        run = Run(kube, names, check_mode=self.check_mode, external_controller=parameters["controller"] == "external")
+        status, view = StatusWriter(run), ListView(kube, names)
+        observed = dict(zip(map(_key, view.orders), view.observe_all(), strict=True))
+        orders = [order for order in view.orders if not chosen or _key(order) in chosen]
+        namespaces = {order.namespace for order in orders}
+        locks = {(lock.namespace, lock.order): lock for lock in lease.read_all(kube, *(namespaces if len(namespaces) == 1 else ()))}
 
         def sync(order: ClusterOrder) -> dict[str, Any]:
-            lock = locks.get((order.namespace, order.name))
-            after = order if order.management_state == "unmanaged" else run.sync(order, hub.world(order), lock)
+            unmanaged = order.management_state == "unmanaged"
+            after = order if unmanaged else status.sync(order, observed[_key(order)], locks.get(_key(order)))
             return {"namespace": order.namespace, "name": order.name, "phase": after.phase, "changed": after.status != order.status}
 
         results = kube.in_parallel(sync, orders)
         problems = [
             f"{order.namespace}/{order.name}: {result}"
             for order, result in zip(orders, results, strict=True)
-            if isinstance(result, KubeError) and not isinstance(result, NotFound)  # an order that is gone meanwhile is up to date
+            if isinstance(result, KubeError) and not isinstance(result, NotFound)  # an order that was deleted meanwhile is current
         ]
         reports = [result for result in results if isinstance(result, dict)]
         answer = {"changed": any(entry["changed"] for entry in reports), "orders": reports}
         return answer | {"failed": True, "msg": " ".join(problems)} if problems else answer
+
+
+def _key(order: ClusterOrder) -> OrderName:
+    return OrderName(order.namespace, order.name)

@@ -34,6 +34,13 @@ options:
     elements: str
     choices: [orders, registries]
     default: [orders, registries]
+  controller:
+    description:
+      - The controller of orders, which decides the host variable C(fleet_next_action). Give the value that the event source and the
+        playbooks have.
+    type: str
+    choices: [self, external]
+    default: self
   registry_kind:
     description:
       - The form of the registries, as in O(openfleet.clusters.cluster_registry#module:kind).
@@ -80,8 +87,8 @@ from ansible.errors import AnsibleParserError
 from ansible.inventory.group import to_safe_group_name
 from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
 from ansible.utils.collection_loader import AnsibleCollectionConfig
-from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_checker import did_you_mean
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.text import did_you_mean
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.inventory import FleetCluster, survey
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
@@ -123,7 +130,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         return {name: self.templar.template(value) for name, value in given.items() if value is not None}
 
     def _fleet(self, hub: Kube, path: str, cache: bool) -> list[FleetCluster]:
-        asked = {name: self.get_option(name) for name in ("api_group", "namespace", "sources", "registry_kind")}
+        asked = {name: self.get_option(name) for name in ("api_group", "namespace", "sources", "controller", "registry_kind")}
         # Another hub, or other clusters of it, are not those that were cached.
         key = f"{self.get_cache_key(path)}_{_digest([hub.target.server, hub.target.impersonate_user, asked])}"
         if self.get_option("cache") and cache:
@@ -137,6 +144,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             find_templates(AnsibleCollectionConfig.collection_paths),
             namespace=asked["namespace"],
             sources=asked["sources"],
+            external_controller=asked["controller"] == "external",
             registry_kind=asked["registry_kind"],
             warn=self.display.warning,
         )

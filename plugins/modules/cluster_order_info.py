@@ -31,6 +31,12 @@ options:
     type: list
     elements: str
     choices: [Progressing, Ready, Failed, Degraded, Deleting]
+  controller:
+    description:
+      - The controller of orders, which decides the RV(orders[].next_action). Give the value that the event source and the playbooks have.
+    type: str
+    choices: [self, external]
+    default: self
 seealso:
   - module: openfleet.clusters.cluster_order
   - module: openfleet.clusters.cluster_order_status
@@ -118,6 +124,7 @@ SPEC: Spec = {
     "namespace": {"type": "str"},
     "label_selectors": {"type": "list", "elements": "str", "default": []},
     "phases": {"type": "list", "elements": "str", "choices": ["Progressing", "Ready", "Failed", "Degraded", "Deleting"]},
+    "controller": {"type": "str", "choices": ["self", "external"], "default": "self"},
 }
 RULES: dict[str, Any] = {"required_by": {"name": "namespace"}}
 

@@ -53,7 +53,7 @@ class Hub:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever ends a watch, the next one must start
                 if getattr(error, "status", None) != GONE:
-                    log.warning("watch of %s: %s; again in %.1f s", plural, sentence(error), RETRY_SECONDS)
+                    log.warning("watch of %s: %s; retry in %.1f s", plural, sentence(error), RETRY_SECONDS)
                     await asyncio.sleep(RETRY_SECONDS)
 
     async def _list(self, plural: str, changed: Callable[[Object], None]) -> str:

@@ -1,9 +1,9 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Of several event sources for a hub one leads, and the others stand by until its Lease is free.
+"""Leader election: of several event sources for a hub one leads, and the others stand by until its Lease is free.
 
-Two that lead for a moment do no harm: each action is decided on what the hub says, and its run takes the order's lock. So a leader that
-cannot renew, because the hub is away, goes on as soon as the hub is back, unless another has taken its place.
+Two leaders for a moment are harmless: each action is decided on the hub's own state, and its run takes the order's lock. So a leader that
+cannot renew because the hub is unreachable continues once the hub is back, unless another source leads by then.
 """
 
 from __future__ import annotations
@@ -28,58 +28,58 @@ log = logging.getLogger(__name__)
 DURATION_SECONDS = 15
 RENEW_SECONDS = 5.0
 POLL_SECONDS = 2.0
-GIVE_BACK_SECONDS = 10.0
-NOT_KNOWN = "who leads is not known yet"
+RELEASE_SECONDS = 10.0
+UNKNOWN_LEADER = "the leader is not known yet"
 
 
 class LeaderElector:
-    """The place of the leader, for a `name` that stands for what is led. `problem` is why it is not known who has it, if it is not."""
+    """Elects the leader for `name`. `problem` is why the leader is not known; empty where it is."""
 
     def __init__(self, kube: Kube, namespace: str, name: str) -> None:
-        self.problem = NOT_KNOWN
+        self.problem = UNKNOWN_LEADER
         self._kube = kube
         self._namespace = namespace
         self._name = name
         self._holder = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
-        self._told = ""
+        self._logged = ""
 
     async def lead(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Do the work, which has no end, while this process leads, and anew each time it comes to lead."""
+        """Run the work, which has no end, while this process leads, and again each time it becomes the leader."""
         while True:
-            lock = await self._won()
+            lock = await self._elected()
             try:
                 async with asyncio.TaskGroup() as tasks:
-                    tasks.create_task(self._keep(lock))
+                    tasks.create_task(self._renew(lock))
                     tasks.create_task(work())
             except BaseExceptionGroup as errors:
-                # Not by except*, which the sanity tests' parser does not know.
+                # Not by except*, which the parser of ansible-test sanity does not know.
                 lost, others = errors.split(LockLost)
                 if lost is None or others is not None:
                     raise
-                log.warning("another event source leads now: %s", lost.exceptions[0])
+                log.warning("another event source leads: %s", lost.exceptions[0])
             finally:
-                await self._give_back(lock)
+                await self._release(lock)
 
-    async def _won(self) -> Lock:
+    async def _elected(self) -> Lock:
         while True:
             try:
                 lock = await in_thread(self._acquire)
             except LockHeld as held:
                 self.problem = ""
-                self._tell(f"{held.state.holder} leads; this one stands by")
+                self._log(f"{held.state.holder} leads; this one stands by")
             except KubeError as error:
-                self.problem = f"{NOT_KNOWN}: {sentence(error)}"
-                self._tell(self.problem)
+                self.problem = f"{UNKNOWN_LEADER}: {sentence(error)}"
+                self._log(self.problem)
             else:
-                self._tell(f"{self._holder} leads")
+                self._log(f"{self._holder} leads")
                 return lock
             await asyncio.sleep(POLL_SECONDS)
 
     def _acquire(self) -> Lock:
         return lease.acquire(self._kube, self._namespace, self._name, self._holder, DURATION_SECONDS, kind=lease.LEADER)
 
-    async def _keep(self, lock: Lock) -> None:
-        """Renew until somebody else has it."""
+    async def _renew(self, lock: Lock) -> None:
+        """Renew until another source leads."""
         while True:
             await asyncio.sleep(RENEW_SECONDS)
             try:
@@ -87,18 +87,18 @@ class LeaderElector:
             except LockLost:
                 raise
             except KubeError as error:
-                log.warning("the lead could not be renewed: %s", sentence(error))
+                log.warning("the leader Lease could not be renewed: %s", sentence(error))
 
-    async def _give_back(self, lock: Lock) -> None:
-        """So that the next need not wait for it to run out."""
+    async def _release(self, lock: Lock) -> None:
+        """Release the Lease, so that the next leader need not wait for its expiry."""
         try:
-            async with asyncio.timeout(GIVE_BACK_SECONDS):
+            async with asyncio.timeout(RELEASE_SECONDS):
                 if await in_thread(partial(lease.release, self._kube, lock)):
-                    self._tell(f"{self._holder} has given back the lead")
+                    self._log(f"{self._holder} released the leader Lease")
         except (KubeError, TimeoutError) as error:
-            log.warning("the lead could not be given back: %s", sentence(error))
+            log.warning("the leader Lease could not be released: %s", sentence(error))
 
-    def _tell(self, text: str) -> None:
-        if text != self._told:
+    def _log(self, text: str) -> None:
+        if text != self._logged:
             log.info("%s", text)
-        self._told = text
+        self._logged = text

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the event source tells Prometheus. Counts and times only: no name of an order, which could be a tenant's secret and has no limit."""
+"""The metrics of the event source. Counts and times only: names of orders have no limit, and are the tenants' own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECONDS = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800)
 
 @dataclass(frozen=True)
 class State:
-    """How things stand at this moment; as it is here with a source that stands by."""
+    """The current state; the defaults are those of a source that stands by."""
 
     leads: bool = False
     phases: Mapping[str, int] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class State:
 
 
 class Metrics:
-    """A registry of its own, so that two sources in one process do not meet in it. `state` is asked when somebody reads."""
+    """A registry of its own, because one process may have two sources. `state` is called at each scrape."""
 
     def __init__(self, state: Callable[[], State]) -> None:
         self._state = state
@@ -36,10 +36,14 @@ class Metrics:
         self.registry.register(self)
         prometheus_client.ProcessCollector(registry=self.registry)
         self._answers = self._counter("webhook_answers", "Answers to webhooks, by endpoint and status code", "endpoint", "code")
-        self._emitted = self._counter("events", "Events given to the rulebook, by action", "action")
-        self._writes = self._counter("status_writes", "Statuses of orders written")
+        self._emitted = self._counter("events", "Events handed to the rulebook, by action", "action")
+        self._writes = self._counter("status_writes", "Status writes of orders")
         self._durations = prometheus_client.Histogram(
-            f"{PREFIX}_action_seconds", "From an action's event until its run is over", ["action"], buckets=SECONDS, registry=self.registry
+            f"{PREFIX}_action_seconds",
+            "Time from an action's event until its run ends",
+            ["action"],
+            buckets=SECONDS,
+            registry=self.registry,
         )
 
     def answered(self, endpoint: str, code: int) -> None:
@@ -58,14 +62,14 @@ class Metrics:
         return bytes(prometheus_client.generate_latest(self.registry))
 
     def collect(self) -> Iterator[prometheus_client.Metric]:
-        """The registry asks for this at each reading."""
+        """Called by the registry at each scrape."""
         state = self._state()
-        yield self._gauge("leads", "1 for the source that leads, 0 for one that stands by", {(): int(state.leads)})
+        yield self._gauge("leads", "1 for the leader, 0 for a source that stands by", {(): int(state.leads)})
         yield self._gauge("phase", "Orders by phase", {(phase,): count for phase, count in state.phases.items()}, "phase")
-        yield self._gauge("actions", "Orders that wait for an action, or are under way with one", state.actions, "state", "action")
-        yield self._gauge("runs_in_flight", "Events whose runs are not over", {(): state.runs})
-        yield self._gauge("queue", "Orders that wait to be looked at", {(): state.queue})
-        restarts = prometheus_client.core.CounterMetricFamily(f"{PREFIX}_watch_restarts", "Watches begun again, by kind", labels=["kind"])
+        yield self._gauge("actions", "Orders with a pending action or a run in flight", state.actions, "state", "action")
+        yield self._gauge("runs_in_flight", "Runs in flight", {(): state.runs})
+        yield self._gauge("queue", "Orders in the work queue", {(): state.queue})
+        restarts = prometheus_client.core.CounterMetricFamily(f"{PREFIX}_watch_restarts", "Restarts of watches, by kind", labels=["kind"])
         for kind, count in state.watch_restarts.items():
             restarts.add_metric([kind], count)
         yield restarts

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The arguments of the event source, checked all at once. What is wrong with them is one message that holds no secret."""
+"""The arguments of the event source, validated together. All mistakes are one message, which holds no secret."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ AT_LEAST_ONE = ("batch_size", "max_in_flight", "start_timeout", "poll", "resync"
 
 
 class BadSettings(Exception):
-    """The source cannot start as it is asked to; the text says all that is wrong."""
+    """The source cannot start with these settings; the text names every mistake."""
 
 
 @dataclass(frozen=True)
 class Webhook:
-    """Where webhooks are taken, and how their senders prove who they are: by any of the three ways that are set, and by all of them."""
+    """Where the webhook server listens, and how it authenticates senders: by every one of the three ways that is set."""
 
     host: str = "127.0.0.1"
     port: int = 5000
@@ -71,11 +71,11 @@ class Webhook:
         if self.keyfile and not self.certfile:
             found.append("webhook.keyfile belongs to webhook.certfile, which is missing")
         if self.cafile and not self.certfile:
-            found.append("webhook.cafile checks certificates of clients, and needs webhook.certfile for a server that has one")
+            found.append("webhook.cafile authenticates clients by TLS, which needs webhook.certfile")
         if not (_is_loopback(self.host) or self.token or self.hmac_secret or self.cafile or self.insecure):
             found.append(
-                f"webhook.host {self.host} is reached from elsewhere, and anybody could post there: set webhook.token, "
-                "webhook.hmac_secret or webhook.cafile, or say webhook.insecure: true"
+                f"webhook.host {self.host} is not a loopback address: set webhook.token, webhook.hmac_secret or webhook.cafile, "
+                "or webhook.insecure: true"
             )
         return found
 
@@ -84,10 +84,9 @@ class Webhook:
 class Settings:
     """How the source works. Times are in seconds.
 
-    `leader_namespace` has the Lease of the source that leads; without one it is the namespace that the connection names.
-    `start_timeout` is how long a run may take until it locks its order, `poll` how often clusters are asked for that cannot be watched,
-    `resync` how often a settled order is carried out once more, which repairs what was changed behind its back. `workflows` are the actions
-    that the rulebook launches as workflows.
+    `leader_namespace` has the Lease of the leader; by default the namespace of the connection. `start_timeout` is how long a run may take
+    until it locks its order, `poll` how often providers are asked whose clusters cannot be watched, `resync` how often a settled order is
+    provisioned again, which repairs drift. `workflows` are the actions that the rulebook launches as workflows.
     """
 
     names: Names = field(default_factory=Names)
@@ -104,15 +103,15 @@ class Settings:
 
     @classmethod
     def from_arguments(cls, arguments: Mapping[str, Any]) -> Settings:
-        """Empty texts count as not given: that is what an unset variable of a rulebook comes to."""
+        """An empty string counts as not given: an unset variable of a rulebook is one."""
         if MISSING:
             raise BadSettings(f"The Python library {MISSING} is missing where ansible-rulebook runs; install what requirements.txt names.")
         problems: list[str] = []
         values = check_values(read_options({"options": OPTIONS}, problems), _given(arguments), problems)
         problems = [problem.replace("to this template", "to this event source") for problem in problems]
         problems += [f"{name} must be at least 1" for name in AT_LEAST_ONE if values.get(name, 1) < 1]
-        if not _found_from_anywhere(values.get("kubeconfig")):
-            problems.append("kubeconfig must be an absolute path: runs begin in folders of their own, and would not find it")
+        if not _is_absolute(values.get("kubeconfig")):
+            problems.append("kubeconfig must be an absolute path: runs start in folders of their own")
         webhook = Webhook(**values.get("webhook", {}))
         problems += webhook.problems()
         if problems:
@@ -133,7 +132,7 @@ def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value != ""}
 
 
-def _found_from_anywhere(kubeconfig: Any) -> bool:
+def _is_absolute(kubeconfig: Any) -> bool:
     return not isinstance(kubeconfig, str) or all(part.startswith(("/", "~")) for part in kubeconfig.split(os.pathsep) if part)
 
 

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Signals that end ansible-rulebook, heard by an event source's process again after the rule engine's Java machine has taken them."""
+"""Restores the signal handlers of ansible-rulebook, which the Java VM of the rule engine replaces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from types import FrameType
 
 @dataclass(frozen=True)
 class Deferred:
-    """A handler that is called by the event loop, when nothing else is under way."""
+    """A handler that the event loop calls between callbacks."""
 
     loop: asyncio.AbstractEventLoop
     handler: Callable[[int, FrameType | None], object]
@@ -22,11 +22,11 @@ class Deferred:
         self.loop.call_soon_threadsafe(self.handler, number, frame)
 
 
-def hear_signals() -> None:
-    """Give the signals back to ansible-rulebook, which ends in order: its sources give back what they hold, and its runs are ended.
+def restore_signals() -> None:
+    """Let ansible-rulebook handle SIGTERM and SIGINT, so that it ends in order: sources release their Leases, and runs are ended.
 
-    The Java machine has taken them, and would end the process on the spot. And ansible-rulebook ends by an exception, which it would
-    swallow where it catches all of them: while it hands an event to its rules.
+    The Java VM would end the process at once. And ansible-rulebook ends by an exception, which it would swallow where it catches all
+    exceptions: while it hands an event to its rules.
     """
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The event source as a whole: one owner of every task, which ends them all when one of them cannot go on."""
+"""The event source as a whole: the owner of every task, which ends them all when one of them fails."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from .webhook_server import WebhookServer
 
 
 class Engine(Protocol):
-    """The queue of ansible-rulebook. While the engine is busy, `put` waits."""
+    """The queue of ansible-rulebook. `put` waits while the engine is busy."""
 
     async def put(self, event: Object) -> None: ...
 
 
 async def serve(engine: Engine, arguments: Mapping[str, Any]) -> None:
-    """Work for ever. Raises where that is not possible: with bad settings, with an address in use, and never for a fault of the hub."""
+    """Work for ever. Raises for invalid settings and for an address in use, never for an error of the hub."""
     source = Source(engine, Settings.from_arguments(arguments))
     try:
         await source.run()
     except BaseExceptionGroup as errors:
-        # ansible-rulebook shows the text of what is raised, and a group's says nothing.
+        # ansible-rulebook shows the text of the exception, and that of a group names no cause.
         cause: BaseException = errors
         while isinstance(cause, BaseExceptionGroup):
             cause = cause.exceptions[0]
@@ -38,7 +38,7 @@ async def serve(engine: Engine, arguments: Mapping[str, Any]) -> None:
 
 
 class Source:
-    """Webhooks are always taken; there is a controller while this source leads. Nothing noted before is lost: it lists all orders."""
+    """The webhook server always runs, the controller while this source leads. A new leader lists all orders, so no webhook is lost."""
 
     def __init__(self, engine: Engine, settings: Settings) -> None:
         self._engine = engine
@@ -47,14 +47,14 @@ class Source:
         self._kube = Kube.connect(settings.connection)
         self._controller: Controller | None = None
         self._metrics = Metrics(self._state)
-        self._intake = WebhookServer(settings.webhook, self._metrics, self._note, self._problems)
-        place = settings.leader_namespace or self._kube.target.namespace
-        self._leadership = LeaderElector(self._kube, place, f"cluster-orders.{settings.names.group}")
+        self._webhooks = WebhookServer(settings.webhook, self._metrics, self._enqueue, self._problems)
+        namespace = settings.leader_namespace or self._kube.target.namespace
+        self._election = LeaderElector(self._kube, namespace, f"cluster-orders.{settings.names.group}")
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._intake.serve())
-            tasks.create_task(self._leadership.lead(self._control))
+            tasks.create_task(self._webhooks.serve())
+            tasks.create_task(self._election.lead(self._control))
 
     async def _control(self) -> None:
         self._controller = Controller(self._settings, self._watching, self._kube, self._engine.put, self._metrics)
@@ -63,14 +63,14 @@ class Source:
         finally:
             self._controller = None
 
-    def _note(self, order: OrderName) -> None:
+    def _enqueue(self, order: OrderName) -> None:
         if self._controller:
-            self._controller.note(order)
+            self._controller.enqueue(order)
 
     def _problems(self) -> list[str]:
         if self._controller:
             return self._controller.problems()
-        return [self._leadership.problem] if self._leadership.problem else []
+        return [self._election.problem] if self._election.problem else []
 
     def _state(self) -> State:
         return self._controller.state() if self._controller else State()

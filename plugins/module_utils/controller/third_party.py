@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The libraries of others that the event source needs. Where one is missing, that is said when it starts, not by a traceback."""
+"""Third-party libraries of the event source. A missing one is reported when the source starts, not by a traceback."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The web server for webhooks, health and metrics. A webhook names an order to be looked at, and nothing else of it is used.
+"""The web server for webhooks, health and metrics. A webhook names an order to reconcile; nothing else of it is used.
 
-Every answer is given at once: noting a name waits for nobody, neither for the rules engine nor for the API server. What a sender does not
-send in time is not waited for either.
+Every request is answered at once: enqueueing a name waits neither for the rules engine nor for the API server. A body that does not arrive
+in time is not waited for either.
 """
 
 from __future__ import annotations
@@ -38,13 +38,15 @@ if TYPE_CHECKING:
 
 
 class WebhookServer:
-    """`note` takes the name of an order; `problems` tells why the source is not well, if it is not."""
+    """`enqueue` takes the name of an order; `problems` returns why the source is not healthy."""
 
-    def __init__(self, settings: Webhook, metrics: Metrics, note: Callable[[OrderName], None], problems: Callable[[], list[str]]) -> None:
+    def __init__(
+        self, settings: Webhook, metrics: Metrics, enqueue: Callable[[OrderName], None], problems: Callable[[], list[str]]
+    ) -> None:
         self.port = settings.port
         self._settings = settings
         self._metrics = metrics
-        self._note = note
+        self._enqueue = enqueue
         self._problems = problems
         self._buckets = Buckets(settings.rate_limit)
         self._tls = _tls(settings)
@@ -59,7 +61,7 @@ class WebhookServer:
         app = web.Application(client_max_size=self._settings.body_limit, middlewares=[counted])
         app.add_routes([web.post(f"/{endpoint}", self._webhook) for endpoint in ENDPOINTS])
         app.add_routes([web.get("/healthz", self._healthz), web.get("/metrics", self._metrics_text)])
-        # Without the server's own log of requests: it would write down whatever anybody sends.
+        # Without aiohttp's access log: it would record whatever a sender puts into a request.
         runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
         await runner.setup()
         try:
@@ -67,39 +69,39 @@ class WebhookServer:
             try:
                 await site.start()
             except OSError as error:
-                raise BadSettings(f"Webhooks cannot be taken at {self._settings.host}:{self._settings.port}: {error}.") from error
+                raise BadSettings(f"The webhook server cannot listen at {self._settings.host}:{self._settings.port}: {error}.") from error
             self.port = runner.addresses[0][1]
-            log.info("webhooks are taken at %s:%d", self._settings.host, self.port)
-            await self._follow_certificates()
+            log.info("webhook server listens at %s:%d", self._settings.host, self.port)
+            await self._reload_certificates()
         finally:
             await runner.cleanup()
 
-    async def _follow_certificates(self) -> None:
-        """Read them again when their files have changed, for ever: they are renewed more often than this process is started."""
+    async def _reload_certificates(self) -> None:
+        """Reload them when their files change, for ever: they are renewed more often than this process is restarted."""
         seen = _changed_at(self._settings)
         while True:
             await asyncio.sleep(CERTIFICATE_SECONDS)
             if self._tls and (now := _changed_at(self._settings)) != seen:
                 try:
                     _load(self._tls, self._settings)
-                    log.info("the certificates for webhooks were read again")
+                    log.info("reloaded the certificates of the webhook server")
                 except (OSError, ssl.SSLError) as error:
-                    log.warning("the certificates for webhooks cannot be read again, so the old ones stay: %s", error)
+                    log.warning("cannot reload the certificates of the webhook server, so the old ones stay: %s", error)
                 seen = now
 
     async def _answer(self, request: web.Request, handle: Handler) -> web.StreamResponse:
-        """Every answer is counted, and every mistake gets one: what no route knows is 404, and a fault of ours ends nothing."""
+        """Count every answer, and answer every error: an unknown route is 404, and an exception does not end the server."""
         known = request.match_info.http_exception is None
         endpoint = request.path.strip("/") if known else "other"
         try:
             response = await handle(request)
         except web.HTTPException as error:
-            response = web.json_response({"error": error.reason}, status=error.status, headers=_kept(error))
+            response = web.json_response({"error": error.reason}, status=error.status, headers=_headers(error))
         except (asyncio.CancelledError, ConnectionError):
-            self._metrics.answered(endpoint, 499)  # the sender went away
+            self._metrics.answered(endpoint, 499)  # the sender disconnected
             raise
         except Exception:
-            log.exception("a webhook could not be answered")
+            log.exception("a webhook failed")
             response = _refusal(500, "the event source failed; its log says why")
         self._metrics.answered(endpoint, response.status)
         return response
@@ -108,7 +110,7 @@ class WebhookServer:
         wait = self._buckets.take(request.remote or "", time.monotonic())
         if wait:
             return _refusal(429, "too many requests", {"Retry-After": str(math.ceil(wait))})
-        if not self._is_known(request):
+        if not self._is_authenticated(request):
             return _refusal(401, "a valid token, or certificate, is needed")
         try:
             async with asyncio.timeout(BODY_SECONDS):
@@ -124,11 +126,11 @@ class WebhookServer:
         if not orders:
             return _refusal(400, "a ClusterOrder as JSON is needed, with the name and the namespace of its metadata")
         for order in orders:
-            self._note(order)
-        return web.json_response({"noted": [f"{order.namespace}/{order.name}" for order in orders]}, status=202)
+            self._enqueue(order)
+        return web.json_response({"accepted": [f"{order.namespace}/{order.name}" for order in orders]}, status=202)
 
-    def _is_known(self, request: web.Request) -> bool:
-        """Whether the token and the certificate are right, as far as they are asked for."""
+    def _is_authenticated(self, request: web.Request) -> bool:
+        """Whether the token and the client certificate are valid, as far as the settings require them."""
         if self._settings.token:
             given = request.headers.get("Authorization", "")
             if not _same(given, f"Bearer {self._settings.token}"):
@@ -150,14 +152,14 @@ class WebhookServer:
 
 
 class Buckets:
-    """How many requests each client may still send: `rate` a second, twice as many at once. Of too many clients the oldest is forgotten."""
+    """A token bucket for each client: `rate` requests a second, twice as many in a burst. Beyond the limit the oldest client is dropped."""
 
     def __init__(self, rate: int) -> None:
         self._rate = rate
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, client: str, now: float) -> float:
-        """0 where the client may; else the seconds until it may again."""
+        """0 where the client may send; else the seconds until it may."""
         most = 2.0 * self._rate
         left, at = self._left.pop(client, (most, now))
         left = min(most, left + (now - at) * self._rate)
@@ -169,7 +171,7 @@ class Buckets:
 
 
 def _same(given: str, wanted: str) -> bool:
-    """In a time that does not tell how much of it is right."""
+    """Compare in constant time."""
     return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), wanted.encode())
 
 
@@ -177,7 +179,7 @@ def _refusal(status: int, text: str, headers: dict[str, str] | None = None) -> w
     return web.json_response({"error": text}, status=status, headers=headers)
 
 
-def _kept(error: web.HTTPException) -> dict[str, str]:
+def _headers(error: web.HTTPException) -> dict[str, str]:
     return {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}
 
 
@@ -188,9 +190,11 @@ def _tls(settings: Webhook) -> ssl.SSLContext | None:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         _load(context, settings)
     except (OSError, ssl.SSLError) as error:
-        raise BadSettings(f"The certificates for webhooks cannot be used ({error}); check certfile, keyfile and cafile.") from error
+        raise BadSettings(
+            f"The certificates of the webhook server cannot be used ({error}); check certfile, keyfile and cafile."
+        ) from error
     if settings.cafile:
-        # Not required by the handshake: whoever asks for health or metrics, like a kubelet, need not have one.
+        # Not required by the handshake: clients of /healthz and /metrics, like a kubelet, need none.
         context.verify_mode = ssl.CERT_OPTIONAL
     return context
 
@@ -202,6 +206,6 @@ def _load(context: ssl.SSLContext, settings: Webhook) -> None:
 
 
 def _changed_at(settings: Webhook) -> list[float]:
-    """When the files of certificates were last written; 0 for one that is just being replaced."""
+    """When the certificate files were last written; 0 for one that is being replaced."""
     files = [Path(name) for name in (settings.certfile, settings.keyfile, settings.cafile) if name]
     return [file.stat().st_mtime if file.exists() else 0.0 for file in files]

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A queue of keys to look at: each key once, never by two workers at a time, and again later after a failure."""
+"""A queue of keys to reconcile: each key once, never by two workers at a time, retried after a failure, coalesced in a burst."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ log = logging.getLogger(__name__)
 
 FIRST_RETRY_SECONDS = 0.1
 LAST_RETRY_SECONDS = 10.0
+BURST_WINDOW_SECONDS = 0.15
 
 
 class Key(NamedTuple):
-    """The name of what is to be looked at; everything else is read when its turn comes."""
+    """The name of an object to reconcile; everything else is read when its turn comes."""
 
     namespace: str
     name: str
@@ -35,6 +36,7 @@ class WorkQueue:
         self._again: set[Key] = set()
         self._failures: dict[Key, int] = {}
         self._timers: dict[Key, asyncio.TimerHandle] = {}
+        self._windows: dict[Key, float] = {}  # until when further changes of a burst wait
 
     def __len__(self) -> int:
         """How many keys wait for a worker or are with one."""
@@ -48,7 +50,7 @@ class WorkQueue:
             self._ready.put_nowait(key)
 
     def add_after(self, key: Key, seconds: float) -> None:
-        """Add the key later; of several times that were asked for, the earliest counts."""
+        """Add the key later; of several times the earliest counts."""
         loop = asyncio.get_running_loop()
         timer = self._timers.get(key)
         if timer is None or timer.when() > loop.time() + seconds:
@@ -56,12 +58,31 @@ class WorkQueue:
                 timer.cancel()
             self._timers[key] = loop.call_later(seconds, self._is_due, key)
 
+    def add_coalesced(self, key: Key) -> None:
+        """Add the key for a change that may be one of a burst: the first at once, the others together once a window."""
+        now, until = asyncio.get_running_loop().time(), self._windows.get(key, 0.0)
+        if now < until:
+            self.add_after(key, until - now)
+        else:
+            self._open_window(key, now)
+            self.add(key)
+
+    def forget(self, key: Key) -> None:
+        """Drop what is kept for a key that no longer exists."""
+        self._windows.pop(key, None)
+        self._failures.pop(key, None)
+
     def _is_due(self, key: Key) -> None:
         self._timers.pop(key, None)
+        if key in self._windows:
+            self._open_window(key, asyncio.get_running_loop().time())
         self.add(key)
 
+    def _open_window(self, key: Key, now: float) -> None:
+        self._windows[key] = now + BURST_WINDOW_SECONDS
+
     async def work(self) -> None:
-        """Take keys for ever; run as many of these at once as keys may be handled at once."""
+        """Take keys for ever; run as many of these at once as keys may be reconciled at once."""
         while True:
             key = await self._ready.get()
             self._queued.discard(key)
@@ -69,11 +90,11 @@ class WorkQueue:
             try:
                 await self._handle(key)
                 self._failures.pop(key, None)
-            except Exception as error:  # noqa: BLE001 - one key's failure, of any kind, is not the others'
+            except Exception as error:  # noqa: BLE001 - the failure of one key, of any kind, does not affect the others
                 count = self._failures.get(key, 0)
                 self._failures[key] = count + 1
                 delay = min(FIRST_RETRY_SECONDS * 2 ** min(count, 16), LAST_RETRY_SECONDS)
-                log.warning("%s: %s; again in %.1f s", key, sentence(error), delay)
+                log.warning("%s: %s; retry in %.1f s", key, sentence(error), delay)
                 self.add_after(key, delay)
             finally:
                 self._active.discard(key)

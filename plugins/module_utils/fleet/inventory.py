@@ -15,7 +15,8 @@ from ..common.types import Object
 from ..kube.client import Kube
 from ..kube.errors import NotFound
 from ..orders.model import ClusterOrder, Names
-from ..orders.observed import provider_type, recorded_cluster
+from ..orders.observe import provider_type, recorded_cluster
+from ..orders.pending import next_actions
 from ..registry.model import ClusterRegistry, RegisteredCluster, shown_cluster
 from ..registry.store import RegistryStore
 from ..templates.catalogue import COLLECTION, Template, TemplateError, resolve
@@ -50,6 +51,7 @@ def survey(
     *,
     namespace: str | None,
     sources: list[str],
+    external_controller: bool,
     registry_kind: str,
     warn: Callable[[str], None],
 ) -> list[FleetCluster]:
@@ -62,9 +64,13 @@ def survey(
 
     unknown: list[str] = []
     if ORDERS in sources:
-        for item in _known(lambda: hub.list_all(names.api_version, "ClusterOrder", namespace), "ClusterOrder", unknown):
-            order = ClusterOrder.from_object(item, names.group)
+        items = _known(lambda: hub.list_all(names.api_version, "ClusterOrder", namespace), "ClusterOrder", unknown)
+        orders = [ClusterOrder.from_object(item, names.group) for item in items]
+        for order in orders:
             _add_order(entry(order.name, order.namespace), order, templates)
+        actions = next_actions(hub, names, orders, external_controller=external_controller, poll=False)
+        for order, action in zip(orders, actions or (), strict=actions is not None):
+            entry(order.name, order.namespace).variables["fleet_next_action"] = action or ""
     if REGISTRIES in sources:
         for registry in _known(lambda: RegistryStore(hub, registry_kind).all(namespace, warn), registry_kind, unknown):
             for cluster in registry.clusters:

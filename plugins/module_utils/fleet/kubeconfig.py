@@ -11,8 +11,7 @@ from ..kube.client import Kube
 from ..kube.errors import NotFound
 from ..kube.untrusted import harmless, kubeconfig_of
 from ..orders.model import ClusterOrder, Names
-from ..orders.observed import provider_type, recorded_cluster
-from ..orders.snapshot import cluster_ref
+from ..orders.observe import cluster_ref, provider_type, recorded_cluster
 from ..providers.factory import ProviderFactory
 
 

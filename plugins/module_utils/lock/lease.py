@@ -66,14 +66,14 @@ class LockState:
     def expires(self) -> datetime.datetime | None:
         return self.renewed + datetime.timedelta(seconds=self.duration) if self.renewed else None
 
-    def lost_since(self, now: datetime.datetime | None) -> datetime.datetime | None:
+    def expired_at(self, now: datetime.datetime | None) -> datetime.datetime | None:
         """Since when its holder is overdue, which has neither renewed it nor given it back; None where it is not, or no clock tells."""
         expires = self.expires()
         return expires if self.holder and now is not None and expires is not None and now > expires else None
 
     def is_free(self, now: datetime.datetime | None) -> bool:
         """Whether anyone may take it, as far as a clock tells."""
-        return not self.holder or self.lost_since(now) is not None
+        return not self.holder or self.expired_at(now) is not None
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ from ..providers.base import ClusterRef, NotReadyYet, Provider, ProviderError
 from ..providers.factory import ProviderFactory, checked
 from ..providers.model import ClusterRequest, ObservedCluster
 from .model import ClusterOrder, Names, label_value
-from .observed import provider_type, recorded_cluster
-from .snapshot import cluster_ref
+from .observe import cluster_ref, provider_type, recorded_cluster
 
 POLL_SECONDS = 1.0
 Found = TypeVar("Found")

@@ -26,8 +26,7 @@ from ..kube.oc import OcClient, kubeconfig_of
 from ..lock.lease import read
 from ..providers.factory import ProviderFactory
 from .model import ClusterOrder, Names, working_namespace
-from .observed import provider_type, recorded_cluster
-from .snapshot import cluster_ref
+from .observe import cluster_ref, provider_type, recorded_cluster
 from .tenant import HIDDEN, LAST_APPLIED, shown
 
 # Shorter values are words that occur elsewhere by chance.

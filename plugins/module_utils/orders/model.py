@@ -25,6 +25,8 @@ MESSAGE_LIMIT, TASK_LIMIT = 32768, 1024
 FIRST_RETRY, LAST_RETRY = timedelta(seconds=30), timedelta(minutes=30)
 
 PROGRESSING, READY, FAILED, DEGRADED, DELETING = "Progressing", "Ready", "Failed", "Degraded", "Deleting"
+DELETING_CLUSTER = "DeletingCluster"  # reason of the condition Deleting once a run has deleted the cluster's objects
+CLUSTER_FAILED = "ClusterFailed"  # reason of a failure that the cluster reports, not a run
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ class ClusterOrder:
         return str(self.status.get("phase", ""))
 
     @property
-    def is_carried_out(self) -> bool:
+    def is_applied(self) -> bool:
         """Whether the spec as it is now went through its template's install once."""
         return bool(self.status.get("configVersion") == config_version(self))
 

@@ -11,18 +11,14 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from ..common.types import Object
 from ..kube.client import FIELD_MANAGER, Kube, retry_conflicts
-from ..kube.errors import ApplyConflict, Forbidden, Invalid, KubeError
+from ..kube.errors import ApplyConflict, Invalid, KubeError
 from ..lock.fenced_writer import Change
 from ..templates.catalogue import COLLECTION
-from .fulfillment import Fulfillment
 from .model import FAILED, READY, ClusterOrder, Names
-from .snapshot import Snapshot
-from .status import next_action
 
 HIDDEN, HIDDEN_CHANGED = "(hidden)", "(hidden, changed)"
 PARAMETERS_LIMIT = 262144  # as the CRD has it
@@ -293,20 +289,6 @@ def look_up(kube: Kube, names: Names, name: str | None, namespace: str | None, l
     except Invalid as error:
         raise Invalid(f"{error}; check the label selector {label_selector!r}.", error.fields) from None
     return [ClusterOrder.from_object(item, names.group) for item in items]
-
-
-def next_actions(kube: Kube, names: Names, orders: Sequence[ClusterOrder]) -> list[str | None] | None:
-    """What is to be done next for each order; None where the asker may not look at what it is told from."""
-    if not orders:
-        return []
-    try:
-        if len(orders) == 1:
-            world = Fulfillment(kube, names, {}).look(orders[0])
-            return [next_action(orders[0], world.cluster, kube.server_time() or datetime.now(UTC))]
-        hub = Snapshot(kube, names, orders)
-    except Forbidden:
-        return None
-    return [hub.next_action(order) for order in orders]
 
 
 # Show

@@ -69,7 +69,7 @@ def test_two_controllers_share_an_order_without_a_fight(orders: Orders, tmp_path
                 "ControlPlaneAvailable",
                 "Progressing",
             }
-            assert conditions["openfleet.clusters/NodesReady"]["message"] == "2 of 2 ready"
+            assert conditions["openfleet.clusters/NodesReady"]["message"] == "2 of 2 nodes ready"
             posts = imitation.posts["demo"]
             until(lambda: quiet(lambda: orders.get("demo")["metadata"]["resourceVersion"], QUIET_SECONDS), "nobody writes once all is well")
             assert imitation.posts["demo"] > posts and imitation.writes["demo"] < 10

@@ -22,7 +22,7 @@ LEASE = "cluster-orders.cloudkit.openshift.io-leader"
 # What a rules engine would be given is written down.
 SOURCE = """
 import asyncio, json, logging, signal, sys
-from ansible_collections.openfleet.clusters.plugins.module_utils.events.source import serve
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.source import serve
 class Listener:
     async def put(self, event):
         print(json.dumps(event), flush=True)

@@ -97,7 +97,7 @@ def test_with_the_rights_of_the_manifest_and_no_others_an_order_lives_its_whole_
     site.orders.place("demo", nodes={"fc430": 1}, template="acme.site.finished")
     site.until_phase("Ready", "demo")
     site.orders.place("demo", nodes={"fc430": 2}, template="acme.site.finished")
-    until(lambda: site.orders.condition("NodesReady")["message"] == "2 of 2 ready", "it is scaled")
+    until(lambda: site.orders.condition("NodesReady")["message"] == "2 of 2 nodes ready", "it is scaled")
     site.until_phase("Ready", "demo")
     place = ("hostedcluster", "demo", "-n", site.orders.working("demo"))
     site.hub.kubectl("annotate", *place, f"{FAULT}=degraded")

@@ -80,7 +80,7 @@ class Source:
             over.set()
 
     def note(self, namespace: str, name: str) -> None:
-        self._loop.call_soon_threadsafe(self.controller.note, OrderName(namespace, name))
+        self._loop.call_soon_threadsafe(self.controller.enqueue, OrderName(namespace, name))
 
     def writes(self) -> int:
         return int(self.metrics.registry.get_sample_value("openfleet_orders_status_writes_total") or 0)
@@ -126,7 +126,7 @@ def test_an_action_is_asked_for_once_however_often_the_order_changes(orders: Ord
     assert source.actions("demo") == ["provision"]
     event = source.events[0]
     assert event["order"] == event["orders"][0] and event["order"]["uid"] == orders.get()["metadata"]["uid"]
-    assert (event["reason"], event["meta"]["endpoint"]) == ("SpecNotCarriedOut", "create-hosted-cluster")
+    assert (event["reason"], event["meta"]["endpoint"]) == ("SpecNotApplied", "create-hosted-cluster")
 
 
 def test_an_action_whose_run_never_comes_is_asked_for_again_and_that_is_said(orders: Orders, caplog: pytest.LogCaptureFixture) -> None:

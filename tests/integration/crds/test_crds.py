@@ -183,7 +183,7 @@ FULL_STATUS: Object = {
             "type": "NodesReady",
             "status": "False",
             "reason": "NodesMissing",
-            "message": "3 of 4 ready",
+            "message": "3 of 4 nodes ready",
             "lastTransitionTime": NOW,
             "observedGeneration": 1,
         },
@@ -242,7 +242,7 @@ def test_get_shows_template_phase_ready_nodes_api_url_and_age(hub: Hub, group: s
     shown = hub.kubectl("get", f"cord.{group}", f"--namespace={placed['metadata']['namespace']}").stdout
     header, row = (re.split(r" {2,}", line.strip()) for line in shown.splitlines())
     assert header == ["NAME", "TEMPLATE", "PHASE", "READY NODES", "API URL", "AGE"]
-    assert row[:-1] == ["one", TEMPLATE, "Degraded", "3 of 4 ready", "https://api.one.example.com:6443"]
+    assert row[:-1] == ["one", TEMPLATE, "Degraded", "3 of 4 nodes ready", "https://api.one.example.com:6443"]
     assert re.fullmatch(r"\d+[sm]\S*", row[-1])
 
 

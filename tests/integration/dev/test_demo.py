@@ -63,7 +63,7 @@ def test_the_demo_shows_a_running_cluster_and_removes_it(state: Path) -> None:
         "NodesReady: 2 of 2",
         "Phase: Ready at https",
         "Order changed",
-        "3 of 3 ready",
+        "3 of 3 nodes ready",
         "delete-hosted-cluster without a token: 401",
         "delete-hosted-cluster with the token: 202",
         "events.controller - INFO - delete of orders/demo",
@@ -82,7 +82,14 @@ def test_the_demo_shows_a_cluster_by_cluster_api_and_removes_it(state: Path) -> 
     result = subprocess.run([*DEMO, "capi"], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert len(re.findall(r" True +v1\.36\.3", result.stdout)) == 3 + 4
-    stages = ["NodesReady: 2 of 2", "Phase: Ready at https", "3 of 3 ready", "order deleted", "Hub ended", "orders-demo/demo-kubeconfig"]
+    stages = [
+        "NodesReady: 2 of 2",
+        "Phase: Ready at https",
+        "3 of 3 nodes ready",
+        "order deleted",
+        "Hub ended",
+        "orders-demo/demo-kubeconfig",
+    ]
     places = [result.stdout.index(line) for line in stages]
     assert places == sorted(places)
     assert not state.exists() and not working_in(state)

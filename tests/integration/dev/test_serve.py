@@ -45,10 +45,10 @@ SOURCE = f"""
 import asyncio
 import sys
 sys.path.append({str(COLLECTIONS)!r})
-from ansible_collections.openfleet.clusters.plugins.module_utils.events.signals import hear_signals
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.signals import restore_signals
 
 async def main(queue, args):
-    hear_signals()
+    restore_signals()
     await queue.put({{"action": "run"}})
     await asyncio.Event().wait()
 """

@@ -428,8 +428,8 @@ def test_one_of_16_threads_wins_each_round(kube: Kube, namespace: str) -> None:
 
 CONTENDER = """
 import json, sys
-from ansible_collections.openfleet.clusters.plugins.module_utils import lease
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 
 kube = Kube.connect({"kubeconfig": sys.argv[1]})
 kube.server_time()

@@ -478,7 +478,7 @@ def test_hooks_of_a_site_run_around_the_template(orders: Orders) -> None:
     tasks_from: {entry}
 """
     tasks = {entry: tasks_of_its_own.format(path=orders.folder / "notes", entry=entry) for entry in ("install", "delete")}
-    orders.place(template=orders.template("noted", **tasks), nodes={"fc430": 1})
+    orders.place(template=orders.template("accepted", **tasks), nodes={"fc430": 1})
     orders.create(cluster_hooks=hooks)
     orders.play("delete_cluster", cluster_hooks=hooks).well()
     where = f"demo {orders.working()}"

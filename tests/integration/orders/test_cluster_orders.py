@@ -102,8 +102,8 @@ def test_an_order_is_ready_with_its_nodes_and_degraded_without_them(orders: Orde
     orders.hub.kubectl(*annotate, f"{FAULT}=lose-node")
     orders.until_phase("Degraded")
     nodes = orders.condition("NodesReady")
-    assert (nodes["status"], nodes["message"]) == ("False", "1 of 2 ready")
-    assert "1 of 2 ready" in orders.condition("ClusterAvailable")["message"]
+    assert (nodes["status"], nodes["message"]) == ("False", "1 of 2 nodes ready")
+    assert "1 of 2 nodes ready" in orders.condition("ClusterAvailable")["message"]
     orders.hub.kubectl(*annotate, f"{FAULT}-")
     orders.until_phase("Ready")
     assert orders.condition("NodesReady")["status"] == "True"

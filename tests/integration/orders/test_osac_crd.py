@@ -40,7 +40,7 @@ def test_an_order_lives_under_the_crd_of_another_controller(osac_hub: tuple[Acce
         orders.play("sync_status").well()
         # It knows no Degraded; what is wrong is in the conditions all the same.
         assert orders.status()["phase"] == "Failed"
-        assert orders.condition("NodesReady")["message"] == "1 of 2 ready"
+        assert orders.condition("NodesReady")["message"] == "1 of 2 nodes ready"
         hub.kubectl("annotate", "nodepool", "demo-fc430", "-n", orders.working(), f"{FAULT}-")
         hub.wait("nodepool/demo-fc430", "-n", orders.working(), "--for=condition=Ready")
         orders.play("sync_status").well()

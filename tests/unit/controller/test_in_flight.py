@@ -11,19 +11,20 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.controller.in_f
     InFlightRuns,
     PendingAction,
 )
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.rulebook_events import action_event
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.work_queue import Key
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import LockState
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status import Action
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.outcome import Action
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-PATIENCE = 30.0
+START_TIMEOUT = 30.0
 
 
 def key(number: int) -> Key:
     return Key("orders", f"order-{number}")
 
 
-def wish(action: Action = "provision", reason: str = "SpecNotCarriedOut", token: int = 7) -> PendingAction:
+def pending(action: Action = "provision", reason: str = "SpecNotApplied", token: int = 7) -> PendingAction:
     return PendingAction(action, reason, "uid", 1, token)
 
 
@@ -31,63 +32,63 @@ def lock(token: int, holder: str = "", renewed: datetime = NOW) -> LockState:
     return LockState("orders", "order-1", holder, token, renewed=renewed if holder else None)
 
 
-def flights(batch_size: int = 3, max_in_flight: int = 2) -> InFlightRuns:
-    return InFlightRuns(batch_size, max_in_flight, PATIENCE)
+def in_flight_runs(batch_size: int = 3, max_in_flight: int = 2) -> InFlightRuns:
+    return InFlightRuns(batch_size, max_in_flight, START_TIMEOUT)
 
 
 def started(wanted: InFlightRuns) -> list[tuple[str, list[Key]]]:
     runs = []
     while run := wanted.start():
-        runs.append((run.action, list(run.wishes)))
+        runs.append((run.action, list(run.orders)))
     return runs
 
 
 def test_orders_that_need_the_same_go_into_one_run_up_to_its_size() -> None:
-    wanted = flights()
+    wanted = in_flight_runs()
     for number in range(4):
-        wanted.want(key(number), wish())
+        wanted.request(key(number), pending())
     assert started(wanted) == [("provision", [key(0), key(1), key(2)]), ("provision", [key(3)])]
 
 
 def test_no_more_runs_than_allowed_are_under_way_and_the_next_starts_when_one_is_over_for_all_its_orders() -> None:
-    wanted = flights(batch_size=2, max_in_flight=1)
+    wanted = in_flight_runs(batch_size=2, max_in_flight=1)
     for number in range(4):
-        wanted.want(key(number), wish())
+        wanted.request(key(number), pending())
     assert started(wanted) == [("provision", [key(0), key(1)])]
-    wanted.land(key(0))
+    wanted.complete(key(0))
     assert wanted.start() is None and wanted.runs == 1
-    wanted.land(key(1))
+    wanted.complete(key(1))
     assert started(wanted) == [("provision", [key(2), key(3)])]
 
 
 def test_the_action_that_is_wanted_for_longest_is_first_and_a_resync_waits_for_all_others() -> None:
-    wanted = flights(max_in_flight=9)
-    wanted.want(key(0), wish(reason=RESYNC))
-    wanted.want(key(1), wish("delete"))
-    wanted.want(key(2), wish())
+    wanted = in_flight_runs(max_in_flight=9)
+    wanted.request(key(0), pending(reason=RESYNC))
+    wanted.request(key(1), pending("delete"))
+    wanted.request(key(2), pending())
     assert started(wanted) == [("delete", [key(1)]), ("provision", [key(2), key(0)])]
 
 
 def test_a_wish_for_an_order_under_way_is_none_and_another_action_takes_the_place_of_the_first() -> None:
-    wanted = flights()
-    wanted.want(key(1), wish())
-    wanted.want(key(1), wish("delete"))
+    wanted = in_flight_runs()
+    wanted.request(key(1), pending())
+    wanted.request(key(1), pending("delete"))
     assert started(wanted) == [("delete", [key(1)])]
-    wanted.want(key(1), wish())
+    wanted.request(key(1), pending())
     assert started(wanted) == []
-    wanted.land(key(1))
-    wanted.want(key(1), wish())
-    wanted.withdraw(key(1))
+    wanted.complete(key(1))
+    wanted.request(key(1), pending())
+    wanted.cancel(key(1))
     assert started(wanted) == []
 
 
 @pytest.mark.parametrize(
-    ("seen", "after", "is_over"),
+    ("seen", "after", "has_ended"),
     [
         (lock(7), 0, False),  # the run has not begun
-        (lock(7), PATIENCE + 1, True),  # and never will
+        (lock(7), START_TIMEOUT + 1, True),  # and never will
         (lock(8, "run"), 0, False),  # it is at work
-        (lock(8, "run", NOW - timedelta(seconds=59)), PATIENCE + 1, False),  # it takes long, and renews its lock
+        (lock(8, "run", NOW - timedelta(seconds=59)), START_TIMEOUT + 1, False),  # it takes long, and renews its lock
         (lock(8, "run", NOW - timedelta(seconds=61)), 0, True),  # it was killed
         (lock(8), 0, True),  # it has ended
         (lock(9), 0, True),  # and another one after it
@@ -95,59 +96,59 @@ def test_a_wish_for_an_order_under_way_is_none_and_another_action_takes_the_plac
         (lock(6), 0, False),  # our copy is late: the hub had a higher token already
     ],
 )
-def test_a_run_is_over_when_the_lock_shows_it_or_it_never_began(seen: LockState | None, after: float, is_over: bool) -> None:
-    wanted = flights()
-    wanted.want(key(1), wish(token=7))
+def test_a_run_is_over_when_the_lock_shows_it_or_it_never_began(seen: LockState | None, after: float, has_ended: bool) -> None:
+    wanted = in_flight_runs()
+    wanted.request(key(1), pending(token=7))
     run = wanted.start()
     assert run
-    assert not wanted.is_over(key(1), lock(7), NOW, 1e9)  # the engine has not even taken it
+    assert not wanted.has_ended(key(1), lock(7), NOW, 1e9)  # the engine has not even taken it
     run.began = 100.0
-    assert wanted.is_over(key(1), seen, NOW, 100.0 + after) is is_over
+    assert wanted.has_ended(key(1), seen, NOW, 100.0 + after) is has_ended
 
 
 def test_a_run_that_nobody_wants_any_more_is_over_unless_it_has_begun() -> None:
-    wanted = flights()
-    wanted.want(key(1), wish(token=7))
+    wanted = in_flight_runs()
+    wanted.request(key(1), pending(token=7))
     run = wanted.start()
     assert run
     run.began = 100.0
-    assert wanted.is_over(key(1), lock(7), NOW, 100.0, unwanted=True)
-    assert not wanted.is_over(key(1), lock(8, "run"), NOW, 100.0, unwanted=True)
+    assert wanted.has_ended(key(1), lock(7), NOW, 100.0, obsolete=True)
+    assert not wanted.has_ended(key(1), lock(8, "run"), NOW, 100.0, obsolete=True)
 
 
 def test_a_deletion_without_a_lock_is_given_up_soon() -> None:
-    wanted = InFlightRuns(batch_size=1, max_in_flight=2, patience=600)
-    wanted.want(key(1), wish("delete", token=0))
-    wanted.want(key(2), wish(token=0))
+    wanted = InFlightRuns(batch_size=1, max_in_flight=2, start_timeout=600)
+    wanted.request(key(1), pending("delete", token=0))
+    wanted.request(key(2), pending(token=0))
     while run := wanted.start():
         run.began = 100.0
-    assert wanted.gives_up_in(key(1), None, 100.0) == WITHOUT_LOCK_SECONDS
-    assert wanted.is_over(key(1), None, NOW, 101.0 + WITHOUT_LOCK_SECONDS)
-    assert not wanted.is_over(key(2), None, NOW, 101.0 + WITHOUT_LOCK_SECONDS)
+    assert wanted.times_out_in(key(1), None, 100.0) == WITHOUT_LOCK_SECONDS
+    assert wanted.has_ended(key(1), None, NOW, 101.0 + WITHOUT_LOCK_SECONDS)
+    assert not wanted.has_ended(key(2), None, NOW, 101.0 + WITHOUT_LOCK_SECONDS)
 
 
 def test_an_event_has_names_only() -> None:
-    wanted = flights()
-    wanted.want(key(1), wish())
-    wanted.want(key(2), wish(reason="Retry"))
+    wanted = in_flight_runs()
+    wanted.request(key(1), pending())
+    wanted.request(key(2), pending(reason="Retry"))
     run = wanted.start()
     assert run
     orders = [{"namespace": "orders", "name": f"order-{number}", "uid": "uid", "generation": 1} for number in (1, 2)]
-    assert run.event() == {
+    assert action_event(run) == {
         "action": "provision",
         "order": orders[0],
         "orders": orders,
-        "reason": "SpecNotCarriedOut, Retry",
+        "reason": "SpecNotApplied, Retry",
         "meta": {"endpoint": "create-hosted-cluster", "uuid": run.id, "launch": "job"},
     }
-    assert run.event(["provision"])["meta"]["launch"] == "workflow"
+    assert action_event(run, ["provision"])["meta"]["launch"] == "workflow"
 
 
 def test_counts_tell_what_waits_and_what_is_under_way() -> None:
-    wanted = flights(batch_size=1, max_in_flight=1)
-    wanted.want(key(1), wish("delete"))
-    wanted.want(key(2), wish("delete"))
+    wanted = in_flight_runs(batch_size=1, max_in_flight=1)
+    wanted.request(key(1), pending("delete"))
+    wanted.request(key(2), pending("delete"))
     wanted.start()
     counts = wanted.counts()
-    assert counts["wanted", "delete"] == counts["in_flight", "delete"] == 1
+    assert counts["pending", "delete"] == counts["in_flight", "delete"] == 1
     assert sum(counts.values()) == 2

@@ -7,7 +7,7 @@ import signal
 from types import FrameType
 
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.controller.signals import hear_signals
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.signals import restore_signals
 
 
 def test_a_signal_is_not_swallowed_by_what_it_interrupts() -> None:
@@ -19,8 +19,8 @@ def test_a_signal_is_not_swallowed_by_what_it_interrupts() -> None:
 
     async def work() -> None:
         # Each of two sources of a rulebook does it.
-        hear_signals()
-        hear_signals()
+        restore_signals()
+        restore_signals()
         try:
             signal.raise_signal(signal.SIGTERM)
         except BaseException:  # noqa: BLE001 - that is the point

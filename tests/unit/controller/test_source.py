@@ -30,7 +30,7 @@ def leads(monkeypatch: pytest.MonkeyPatch) -> None:
         return
 
     monkeypatch.setattr(LeaderElector, "_acquire", lambda _self: Lock("default", "it", "us", 1, 15, "", "1"))
-    monkeypatch.setattr(LeaderElector, "_give_back", nothing)
+    monkeypatch.setattr(LeaderElector, "_release", nothing)
 
 
 def test_a_fault_of_ours_is_raised_as_it_is_however_deep_it_happened(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,7 +98,7 @@ def signature(body: bytes, secret: str = "key") -> str:  # noqa: S107 - of nobod
 @pytest.mark.parametrize("path", [CREATE, DELETE])
 def test_a_webhook_names_an_order_and_nothing_else_of_it_counts(plain: Server, path: str) -> None:
     answer = plain.send(path=path)
-    assert (answer.status, json.loads(answer.data)) == (202, {"noted": ["orders/demo"]})
+    assert (answer.status, json.loads(answer.data)) == (202, {"accepted": ["orders/demo"]})
     assert plain.noted == NOTED
 
 
@@ -238,7 +238,7 @@ def test_certificates_that_cannot_be_used_are_told_of_at_the_start(tmp_path: Pat
 
 def test_an_address_in_use_is_told_of(plain: Server) -> None:
     other = Server(Webhook(port=plain.port))
-    with pytest.raises(BadSettings, match="cannot be taken"):
+    with pytest.raises(BadSettings, match="cannot listen"):
         asyncio.run(other._intake.serve())  # noqa: SLF001 - without the thread that hides it
 
 

@@ -229,7 +229,7 @@ def test_failure_is_told_in_one_line_with_the_key(caplog: pytest.LogCaptureFixtu
 
     asyncio.run(scenario())
     assert len(caplog.messages) == 1
-    assert caplog.messages[0].startswith("clusters/blue: not yet; again in ")
+    assert caplog.messages[0].startswith("clusters/blue: not yet; retry in ")
     assert caplog.records[0].exc_info is None
 
 

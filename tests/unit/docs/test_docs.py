@@ -20,7 +20,7 @@ from ansible_collections.openfleet.clusters.plugins.doc_fragments import kuberne
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import errors as kube_errors
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import fulfillment
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observed import ObservedState
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe import ObservedState
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status import derive_status
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers import base, factory
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.factory import BUILT_IN, ProviderFactory

@@ -11,8 +11,9 @@ from unittest.mock import Mock
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import DEFAULT_GROUP
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, config_version
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observed import ObservedState
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status import Outcome, derive_status
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe import ObservedState
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.outcome import Outcome
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status import derive_status
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import ClusterRef
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.factory import ProviderFactory
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import NodeRequest, ObservedCluster

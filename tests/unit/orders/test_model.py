@@ -289,5 +289,5 @@ def test_times_are_read_in_every_form_the_api_writes() -> None:
 
 def test_a_ready_order_is_carried_out_until_its_spec_changes() -> None:
     ready = ready_order()
-    assert ready.is_carried_out
-    assert not changed(ready, templateParameters="{}").is_carried_out
+    assert ready.is_applied
+    assert not changed(ready, templateParameters="{}").is_applied

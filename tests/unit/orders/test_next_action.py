@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Failure, config_version
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observed import ObservedState
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status import Outcome, next_action
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.next_action import next_action
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe import ObservedState
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.outcome import Outcome
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import NodeRequest
 from ansible_collections.openfleet.clusters.tests.unit.orders.order_samples import (
     START,
@@ -36,7 +37,7 @@ BAD = Failure("ParametersInvalid", "size: must be a number", retryable=False)
 
 
 def action(of: ClusterOrder, seen: ObservedState = WELL, minutes: float = 0, **options: Any) -> str | None:
-    return next_action(of, seen.cluster, at(minutes), **options)
+    return next_action(of, seen, at(minutes), **options)
 
 
 def failed(of: ClusterOrder, failure: Failure, seen: ObservedState = NOTHING, **outcome: Any) -> ClusterOrder:

@@ -11,10 +11,11 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.crds import load_
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import UPSTREAM
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import osac as order_foreign
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Failure, config_version
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observed import ObservedState
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.next_action import next_action
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe import ObservedState
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.osac import RECORD, for_foreign_crd, restored
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status import Outcome, derive_status, next_action
-from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ObservedCluster
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.outcome import Outcome
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status import derive_status
 from ansible_collections.openfleet.clusters.tests.unit.orders.order_samples import (
     WELL,
     Object,
@@ -108,13 +109,13 @@ def test_a_phase_they_wrote_meanwhile_is_not_taken_for_ours() -> None:
 def test_what_decides_the_next_action_survives() -> None:
     new = order()
     ready = looked_at(new, WELL, 0, provisioned(new))
-    assert ready.is_carried_out
-    assert next_action(ready, WELL.cluster, at(1)) is None
-    assert next_action(changed(ready, templateParameters="{}"), WELL.cluster, at(1)) == "provision"
+    assert ready.is_applied
+    assert next_action(ready, WELL, at(1)) is None
+    assert next_action(changed(ready, templateParameters="{}"), WELL, at(1)) == "provision"
     broken = looked_at(looked_at(new, ObservedState(), 0, failed(new, UNREACHABLE)), ObservedState(), 1, failed(new, UNREACHABLE))
     assert broken.failure == Failure("Unreachable", "no answer", "Apply", True, 2, at(2))
-    assert next_action(broken, ObservedCluster(), at(1.5)) is None
-    assert next_action(broken, ObservedCluster(), at(2)) == "provision"
+    assert next_action(broken, ObservedState(), at(1.5)) is None
+    assert next_action(broken, ObservedState(), at(2)) == "provision"
     assert changed(broken).failure is None
 
 
@@ -122,7 +123,7 @@ def test_defaults_of_the_template_survive() -> None:
     new = order(nodes={})
     ready = looked_at(new, WELL, 0, provisioned(new, node_requests=order().node_requests))
     assert ready.phase == "Ready"
-    assert next_action(ready, seen_as(hosted_cluster()).cluster, at(1)) == "provision"
+    assert next_action(ready, seen_as(hosted_cluster()), at(1)) == "provision"
 
 
 def test_a_second_look_needs_no_write() -> None:
@@ -160,7 +161,7 @@ def test_a_record_somebody_edited_breaks_nothing(message: str) -> None:
     item = ClusterOrder.from_object(order_object({"phase": "Progressing", "conditions": [record]}))
     assert item.phase == "Progressing"
     assert item.condition(RECORD) is None
-    assert next_action(item, ObservedCluster(), at(0)) == "provision"
+    assert next_action(item, ObservedState(), at(0)) == "provision"
     derive_status(item, WELL, at(0))
 
 

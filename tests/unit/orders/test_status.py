@@ -17,8 +17,9 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.status
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import status as order_status
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Failure, config_version
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observed import ObservedState, unknown_cluster
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status import Job, LostRun, Outcome, next_action
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.next_action import next_action
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe import ObservedState, unknown_cluster
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.outcome import Job, LostRun, Outcome
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import (
     ConditionState,
     NodeRequest,
@@ -143,8 +144,8 @@ def test_a_new_order_is_progressing_and_every_condition_says_why() -> None:
         "Deleting": ("False", "NotRequested"),
     }
     assert {item["observedGeneration"] for item in status["conditions"]} == {1}
-    assert message_of(status, "NodesReady") == "0 of 3 ready"
-    assert set(status) == {"phase", "observedGeneration", "conditions", "nodeSets"}
+    assert message_of(status, "NodesReady") == "0 of 3 nodes ready"
+    assert set(status) == {"phase", "observedGeneration", "conditions", "nodeSets", "readyNodes"}
 
 
 def test_a_cluster_as_ordered_is_ready() -> None:
@@ -157,7 +158,7 @@ def test_a_cluster_as_ordered_is_ready() -> None:
     assert status["consoleURL"] == "https://console-openshift-console.apps.demo.example.com"
     assert status["nodeRequests"] == [{"resourceClass": "large", "numberOfNodes": 3}]
     assert status["nodeSets"] == [{"resourceClass": "large", "requested": 3, "ready": 3}]
-    assert message_of(status, "NodesReady") == "3 of 3 ready"
+    assert message_of(status, "NodesReady") == "3 of 3 nodes ready"
     assert "failure" not in status
 
 
@@ -215,37 +216,37 @@ def test_the_infrastructure_is_what_the_hosted_cluster_says_of_it() -> None:
 @pytest.mark.parametrize(
     ("pools", "state", "message", "sets"),
     [
-        ([], ("False", "NodesMissing"), "0 of 3 ready", [("large", 3, 0)]),
-        ([node_pool(None)], ("False", "NodesMissing"), "0 of 3 ready", [("large", 3, 0)]),
-        ([node_pool(2)], ("False", "NodesMissing"), "2 of 3 ready", [("large", 3, 2)]),
-        ([node_pool(3)], ("True", "AllNodesReady"), "3 of 3 ready", [("large", 3, 3)]),
-        ([node_pool(3, observed=None)], ("True", "AllNodesReady"), "3 of 3 ready", [("large", 3, 3)]),
-        ([node_pool(3, observed=7)], ("Unknown", "Outdated"), "0 of 3 ready", [("large", 3, 0)]),
-        ([node_pool(5)], ("False", "ScalingDown"), "3 of 3 ready, 2 to be removed", [("large", 3, 3)]),
-        ([node_pool(5, asked=None)], ("True", "AllNodesReady"), "3 of 3 ready", [("large", 3, 3)]),
-        ([node_pool(1), node_pool(2)], ("True", "AllNodesReady"), "3 of 3 ready", [("large", 3, 3)]),
+        ([], ("False", "NodesMissing"), "0 of 3 nodes ready", [("large", 3, 0)]),
+        ([node_pool(None)], ("False", "NodesMissing"), "0 of 3 nodes ready", [("large", 3, 0)]),
+        ([node_pool(2)], ("False", "NodesMissing"), "2 of 3 nodes ready", [("large", 3, 2)]),
+        ([node_pool(3)], ("True", "AllNodesReady"), "3 of 3 nodes ready", [("large", 3, 3)]),
+        ([node_pool(3, observed=None)], ("True", "AllNodesReady"), "3 of 3 nodes ready", [("large", 3, 3)]),
+        ([node_pool(3, observed=7)], ("Unknown", "Outdated"), "0 of 3 nodes ready", [("large", 3, 0)]),
+        ([node_pool(5)], ("False", "ScalingDown"), "3 of 3 nodes ready, 2 to be removed", [("large", 3, 3)]),
+        ([node_pool(5, asked=None)], ("True", "AllNodesReady"), "3 of 3 nodes ready", [("large", 3, 3)]),
+        ([node_pool(1), node_pool(2)], ("True", "AllNodesReady"), "3 of 3 nodes ready", [("large", 3, 3)]),
         (
             [node_pool(3), node_pool(2, kind="old")],
             ("False", "ScalingDown"),
-            "3 of 3 ready, 2 to be removed",
+            "3 of 3 nodes ready, 2 to be removed",
             [("large", 3, 3), ("old", 0, 2)],
         ),
         (
             [node_pool(3), node_pool(0, kind="old", going=True)],
             ("False", "ScalingDown"),
-            "3 of 3 ready, 1 to be removed",
+            "3 of 3 nodes ready, 1 to be removed",
             [("large", 3, 3), ("old", 0, 0)],
         ),
         (
             [node_pool(1), node_pool(2, kind="old")],
             ("False", "NodesMissing"),
-            "1 of 3 ready, 2 to be removed",
+            "1 of 3 nodes ready, 2 to be removed",
             [("large", 3, 1), ("old", 0, 2)],
         ),
         (
             [node_pool(3), {"metadata": {"name": "by-hand"}, "status": {"replicas": 9}}],
             ("True", "AllNodesReady"),
-            "3 of 3 ready",
+            "3 of 3 nodes ready",
             [("large", 3, 3)],
         ),
     ],
@@ -261,7 +262,7 @@ def test_nodes(pools: list[Object], state: Any, message: str, sets: list[tuple[s
 def test_every_class_must_be_ready_and_none_makes_up_for_another() -> None:
     mixed = order(nodes={"large": 3, "small": 2})
     status = derive(mixed, world(node_pool(5), node_pool(1, kind="small")), outcome=provisioned(mixed))
-    assert message_of(status, "NodesReady") == "4 of 5 ready, 2 to be removed"
+    assert message_of(status, "NodesReady") == "4 of 5 nodes ready, 2 to be removed"
     assert state_of(status, "NodesReady") == ("False", "NodesMissing")
     assert status["nodeRequests"] == [{"resourceClass": "large", "numberOfNodes": 5}, {"resourceClass": "small", "numberOfNodes": 1}]
 
@@ -270,7 +271,7 @@ def test_a_pool_that_has_yet_to_answer_neither_loses_nor_gains_nodes() -> None:
     status = derive(ready_order(), world(node_pool(1, observed=7)))
     assert status["nodeSets"] == [{"resourceClass": "large", "requested": 3, "ready": 3}]
     assert state_of(status, "NodesReady") == ("Unknown", "Outdated")
-    assert message_of(status, "NodesReady") == "3 of 3 ready"
+    assert message_of(status, "NodesReady") == "3 of 3 nodes ready"
 
 
 def test_nodes_of_a_template_that_has_not_spoken_are_not_planned() -> None:
@@ -282,12 +283,12 @@ def test_nodes_of_a_template_that_has_not_spoken_are_not_planned() -> None:
 def test_the_templates_defaults_are_remembered() -> None:
     new = order(nodes={})
     made = looked_at(new, world(node_pool(2)), outcome=provisioned(new, node_requests=(NodeRequest("large", 3),)))
-    assert message_of(made.status, "NodesReady") == "2 of 3 ready"
+    assert message_of(made.status, "NodesReady") == "2 of 3 nodes ready"
     started = derive(made, WELL, outcome=Outcome("provision", config_version(made), job=Job("42")))
-    assert message_of(started, "NodesReady") == "3 of 3 ready"
+    assert message_of(started, "NodesReady") == "3 of 3 nodes ready"
     later = derive(made, WELL)
     assert later["phase"] == "Ready"
-    assert message_of(derive(changed(made, templateParameters="{}"), WELL), "NodesReady") == "3 of 3 ready"
+    assert message_of(derive(changed(made, templateParameters="{}"), WELL), "NodesReady") == "3 of 3 nodes ready"
 
 
 @pytest.mark.parametrize(
@@ -342,10 +343,10 @@ def test_an_update_nobody_ordered_leaves_a_ready_cluster_ready() -> None:
 @pytest.mark.parametrize(
     ("seen", "why"),
     [
-        (seen_as(None, ()), "There is no cluster"),
+        (seen_as(None, ()), "The cluster does not exist"),
         (world(node_pool(3), cluster=hosted_cluster(LOST)), "ControlPlaneAvailable is False (EtcdDown): no quorum"),
-        (world(node_pool(2)), "NodesReady is False (NodesMissing): 2 of 3 ready"),
-        (world(), "NodesReady is False (NodesMissing): 0 of 3 ready"),
+        (world(node_pool(2)), "NodesReady is False (NodesMissing): 2 of 3 nodes ready"),
+        (world(), "NodesReady is False (NodesMissing): 0 of 3 nodes ready"),
         (
             world(node_pool(3), cluster=hosted_cluster(condition("Degraded", "True", "Slow", "etcd is slow"))),
             "The cluster's Degraded is True (Slow): etcd is slow",
@@ -395,7 +396,7 @@ def test_scaling_up_and_down_is_progressing_until_it_is_done() -> None:
     asked = looked_at(bigger)
     assert asked.phase == "Progressing"
     assert "configVersion" not in asked.status
-    assert message_of(asked.status, "NodesReady") == "3 of 4 ready"
+    assert message_of(asked.status, "NodesReady") == "3 of 4 nodes ready"
     under_way = looked_at(asked, world(node_pool(3, asked=4)), outcome=provisioned(asked))
     assert under_way.phase == "Progressing"
     done = looked_at(under_way, world(node_pool(4, asked=4)))
@@ -403,7 +404,7 @@ def test_scaling_up_and_down_is_progressing_until_it_is_done() -> None:
     smaller = scaled(done, large=2)
     shrinking = looked_at(smaller, world(node_pool(3, asked=2)), outcome=provisioned(smaller))
     assert shrinking.phase == "Progressing"
-    assert message_of(shrinking.status, "NodesReady") == "2 of 2 ready, 1 to be removed"
+    assert message_of(shrinking.status, "NodesReady") == "2 of 2 nodes ready, 1 to be removed"
     assert looked_at(shrinking, world(node_pool(2, asked=2))).phase == "Ready"
 
 
@@ -419,7 +420,7 @@ def test_a_changed_spec_forgets_what_was_carried_out_and_applied() -> None:
     status = derive(changed(ready_order(), templateParameters="{}"))
     assert "configVersion" not in status
     assert status["phase"] == "Progressing"
-    assert state_of(status, "TemplateApplied") == ("False", "SpecNotCarriedOut")
+    assert state_of(status, "TemplateApplied") == ("False", "SpecNotApplied")
     assert state_of(status, "Accepted") == ("Unknown", "NotChecked")
     assert state_of(status, "ClusterAvailable") == ("True", "Available")
 
@@ -446,7 +447,7 @@ def test_a_second_provision_does_not_undo_a_post_install() -> None:
 
 def test_a_post_install_for_a_spec_that_was_never_carried_out_applies_nothing() -> None:
     status = derive(order(), outcome=Outcome("post_install", config_version(order()), finished=True, template_applied=True))
-    assert state_of(status, "TemplateApplied") == ("False", "SpecNotCarriedOut")
+    assert state_of(status, "TemplateApplied") == ("False", "SpecNotApplied")
 
 
 def test_a_hosted_cluster_made_anew_has_its_template_still_to_be_applied() -> None:
@@ -569,9 +570,9 @@ def test_a_failed_change_of_a_ready_cluster_is_failed() -> None:
 @pytest.mark.parametrize(
     ("seen", "left"),
     [
-        (WELL, "Still there: the cluster, 1 node set, the namespace"),
-        (seen_as(None, (node_pool(3), node_pool(1))), "Still there: 2 node sets, the namespace"),
-        (NOTHING, "Nothing is left"),
+        (WELL, "Waiting for the deletion of the cluster, 1 node set, the namespace"),
+        (seen_as(None, (node_pool(3), node_pool(1))), "Waiting for the deletion of 2 node sets, the namespace"),
+        (NOTHING, "Everything is deleted"),
     ],
 )
 def test_deletion_wins_in_every_phase(before: Any, seen: ObservedState, left: str) -> None:
@@ -590,8 +591,8 @@ def test_a_refused_order_stays_refused_when_it_is_deleted() -> None:
 def test_deletion_says_when_all_was_asked_to_go_and_what_failed() -> None:
     item = deleted(ready_order())
     asked = looked_at(item, outcome=Outcome("delete", config_version(item), finished=True))
-    assert state_of(asked.status, "Deleting") == ("True", "TakingDown")
-    assert state_of(derive(asked, NOTHING), "Deleting") == ("True", "TakingDown")
+    assert state_of(asked.status, "Deleting") == ("True", "DeletingCluster")
+    assert state_of(derive(asked, NOTHING), "Deleting") == ("True", "DeletingCluster")
     broken = derive(asked, outcome=failed(item, UNREACHABLE, "delete"))
     assert broken["phase"] == "Deleting"
     assert state_of(broken, "Deleting") == ("True", "Unreachable")
@@ -607,7 +608,7 @@ def test_a_provision_that_ends_after_the_deletion_reports_nothing() -> None:
 def test_a_transition_time_moves_only_with_its_status() -> None:
     first = looked_at(order(), world(node_pool(1)), 0, provisioned(order()))
     second = looked_at(first, world(node_pool(2)), 1)
-    assert message_of(second.status, "NodesReady") == "2 of 3 ready"
+    assert message_of(second.status, "NodesReady") == "2 of 3 nodes ready"
     assert since(second.status, "NodesReady") == text(START)
     third = derive(second, WELL, 2)
     assert since(third, "NodesReady") == text(at(2))
@@ -679,7 +680,7 @@ def test_from_order_to_ready_with_the_states_of_the_sandbox() -> None:
         phases.append(item.phase)
         nodes.append(message_of(item.status, "NodesReady"))
     assert phases == ["Progressing", "Progressing", "Progressing", "Ready", "Ready", "Degraded", "Ready"]
-    assert nodes == [f"{count} of 3 ready" for count in (0, 0, 1, 3, 3, 2, 3)]
+    assert nodes == [f"{count} of 3 nodes ready" for count in (0, 0, 1, 3, 3, 2, 3)]
 
 
 # Runs that were killed
@@ -739,7 +740,7 @@ def test_nodes_that_were_there_before_are_neither_missed_nor_too_many() -> None:
     made = looked_at(new, ObservedState(well, namespace_exists=True), 0, provisioned(new, node_requests=()))
     assert (made.phase, state_of(made.status, "NodesReady")) == ("Ready", ("True", "AllNodesReady"))
     assert made.status["nodeSets"] == [{"resourceClass": "any", "requested": 0, "ready": 4}]
-    assert next_action(made, well, at(1)) is None
+    assert next_action(made, ObservedState(well, True), at(1)) is None
 
 
 def test_cluster_that_failed_fails_its_order_until_it_is_well() -> None:
@@ -750,7 +751,7 @@ def test_cluster_that_failed_fails_its_order_until_it_is_well() -> None:
     assert failed.failure is not None
     assert (failed.failure.reason, failed.failure.message, failed.failure.attempts) == ("ClusterFailed", "No quota", 1)
     assert derive(failed, ObservedState(broken, namespace_exists=True), 5) == failed.status
-    assert next_action(failed, broken, at(60)) is None
+    assert next_action(failed, ObservedState(broken, True), at(60)) is None
     assert looked_at(failed, WELL, 9).phase == "Ready"
 
 

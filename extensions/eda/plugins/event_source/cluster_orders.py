@@ -14,7 +14,7 @@ _COLLECTIONS = str(Path(__file__).absolute().parents[7])
 if _COLLECTIONS not in sys.path:
     sys.path.append(_COLLECTIONS)
 
-from ansible_collections.openfleet.clusters.plugins.module_utils.controller.signals import hear_signals  # noqa: E402
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.signals import restore_signals  # noqa: E402
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.source import serve  # noqa: E402
 
 DOCUMENTATION = r"""
@@ -135,5 +135,5 @@ EXAMPLES = r"""
 
 async def main(queue: asyncio.Queue[Any], args: dict[str, Any]) -> None:
     """Called by ansible-rulebook. When it ends, so does the whole process: it never returns, and raises where it cannot work."""
-    hear_signals()
+    restore_signals()
     await serve(queue, args)

@@ -86,7 +86,7 @@ EXAMPLES = r"""
 sys.path.insert(0, str(Path(__file__).absolute().parents[7]))
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import S3  # noqa: E402
-from ansible_collections.openfleet.clusters.plugins.module_utils.controller.signals import hear_signals  # noqa: E402
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.signals import restore_signals  # noqa: E402
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import Place  # noqa: E402
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.manager import LeaseManager, Probe, Settings  # noqa: E402
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.probe import probe_of  # noqa: E402
@@ -103,7 +103,7 @@ log = logging.getLogger(__name__)
 async def main(queue: asyncio.Queue[Any], args: dict[str, Any]) -> None:
     """What ansible-rulebook calls. It ends only when it is cancelled: were it to return, the whole process would end."""
     settings = settings_of(args)
-    hear_signals()
+    restore_signals()
     store = connect(args, settings.connections)
     await proven(store, f"Bucket {args['bucket']} at {args.get('endpoint_url') or 'AWS'}")
     await LeaseManager(store, settings).run(queue.put)

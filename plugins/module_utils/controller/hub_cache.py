@@ -1,0 +1,153 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The hub in informer caches: orders, their locks and namespaces, and the objects of their clusters. A view for `observe`."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ..common.types import Object
+from ..kube.client import Kube
+from ..lock import lease
+from ..lock.lease import LockState
+from ..orders.model import ClusterOrder, Names
+from ..orders.observe import provider_type, recorded_cluster, unknown_cluster
+from ..providers.base import Provider, ProviderError
+from ..providers.factory import ProviderFactory
+from ..providers.model import ObservedCluster
+from .informer import Informer
+from .work_queue import Key
+
+POLLED_SECONDS = 5.0  # how long an answer of a provider that has to be asked is used
+
+
+@dataclass(frozen=True)
+class Handlers:
+    """Whom the cache informs of changes; each gets the object before and after."""
+
+    order: Callable[[Object | None, Object | None], None]
+    lock: Callable[[Object | None, Object | None], None]
+    namespace: Callable[[Object | None, Object | None], None]
+    cluster: Callable[[Object | None, Object | None], None]
+
+
+class HubCache:
+    """The informers of one hub."""
+
+    def __init__(self, watching: Kube, kube: Kube, names: Names, handlers: Handlers) -> None:
+        """Watches have a connection of their own: they would use up the other's."""
+        self.kube = kube
+        self._watching = watching
+        self._names = names
+        self._handlers = handlers
+        self._orders = Informer(watching, names.api_version, "ClusterOrder", handlers.order)
+        self._locks = Informer(watching, lease.API_VERSION, "Lease", handlers.lock, _selector(lease.labels()))
+        self._namespaces = Informer(watching, "v1", "Namespace", handlers.namespace, names.order_label)
+        self._required = (self._orders, self._locks, self._namespaces)
+        self._clusters: dict[tuple[str, str], Informer] = {}  # by apiVersion and kind, each started when an order needs it
+        self._polled: dict[Key, tuple[float, ObservedCluster]] = {}
+        self._tasks: asyncio.TaskGroup | None = None
+
+    async def start(self, tasks: asyncio.TaskGroup) -> None:
+        """Follow the hub in these tasks; return when orders, locks and namespaces are listed."""
+        self._tasks = tasks
+        for informer in self._required:
+            tasks.create_task(informer.follow())
+        for informer in self._required:
+            await informer.listed.wait()
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether the first list of orders is complete: changes after it are news."""
+        return self._orders.listed.is_set()
+
+    def informers(self) -> list[Informer]:
+        return [*self._required, *self._clusters.values()]
+
+    def problems(self, seconds: float) -> list[str]:
+        """Why the cache is not current; empty where it is. A watch counts as broken after `seconds`."""
+        waiting = [f"{informer.kind} is not listed yet" for informer in self._required if not informer.listed.is_set()]
+        # Kinds of clusters that the hub lacks, or forbids, are reported on the orders of their providers.
+        listed = [informer for informer in self.informers() if informer.listed.is_set()]
+        broken = sorted(informer.kind for informer in listed if informer.broken_for() > seconds)
+        return waiting or [f"the watch of {kind} is broken" for kind in broken]
+
+    # Orders and locks
+
+    def order(self, key: Key) -> Object | None:
+        return self._orders.get(key)
+
+    def orders(self) -> Iterator[tuple[Key, Object]]:
+        for item in self._orders.all():
+            yield Key(item["metadata"]["namespace"], item["metadata"]["name"]), item
+
+    def remember(self, order: ClusterOrder) -> None:
+        """Store the answer to a write, so that the next reconcile does not read an older version."""
+        self._orders.remember(order.raw)
+
+    def lock(self, key: Key) -> LockState | None:
+        item = self._locks.get(Key(key.namespace, lease.lease_name(key.name)))
+        return lease.state_of(item) if item else None
+
+    def forget(self, key: Key) -> None:
+        self._polled.pop(key, None)
+
+    # Clusters
+
+    def follows(self, order: ClusterOrder, on_listed: Callable[[], None]) -> bool:
+        """Whether the kinds of the order's provider are listed or refused; else they are being listed, and `on_listed` is called then."""
+        informers = [self._cluster_informer(*kind, on_listed) for kind in _watches(order)]
+        return all(informer.listed.is_set() or informer.refusal for informer in informers)
+
+    def must_be_polled(self, order: ClusterOrder) -> bool:
+        return bool(provider_type(order)) and not _watches(order)
+
+    def namespace(self, name: str) -> Object | None:
+        return self._namespaces.get(Key("", name))
+
+    def watched(self, order: ClusterOrder, provider: Provider) -> ObservedCluster:
+        objects: list[Object] = []
+        for kind in provider.WATCHES:
+            informer = self._clusters[kind]
+            if informer.refusal and not informer.listed.is_set():
+                return unknown_cluster(order, informer.refusal)  # it concerns the orders of this provider only
+            objects += informer.below(provider.ref.namespace)
+        return provider.observe_objects(recorded_cluster(order), objects)
+
+    def polled(self, order: ClusterOrder, provider: Provider) -> ObservedCluster:
+        """The provider's answer, kept for a while: any webhook may cause a reconcile, and must not cause a request each time."""
+        key = Key(order.namespace, order.name)
+        at, cluster = self._polled.get(key, (0.0, ObservedCluster()))
+        if time.monotonic() - at > POLLED_SECONDS:
+            cluster = provider.status(recorded_cluster(order))
+            self._polled[key] = (time.monotonic(), cluster)
+        return cluster
+
+    def _cluster_informer(self, api_version: str, kind: str, on_listed: Callable[[], None]) -> Informer:
+        if (api_version, kind) not in self._clusters:
+            if self._tasks is None:
+                raise AssertionError("the cache is started before it follows clusters")
+            informer = self._clusters[api_version, kind] = Informer(self._watching, api_version, kind, self._handlers.cluster)
+            self._tasks.create_task(informer.follow())
+            for event in (informer.listed, informer.refused):
+                self._tasks.create_task(_call_when(event, on_listed))
+        return self._clusters[api_version, kind]
+
+
+async def _call_when(event: asyncio.Event, action: Callable[[], None]) -> None:
+    await event.wait()
+    action()
+
+
+def _watches(order: ClusterOrder) -> tuple[tuple[str, str], ...]:
+    try:
+        return ProviderFactory.get(provider_type(order)).WATCHES if provider_type(order) else ()
+    except ProviderError:  # `observe` reports it on the order
+        return ()
+
+
+def _selector(labels: dict[str, str]) -> str:
+    return ",".join(f"{name}={value}" for name, value in labels.items())

@@ -1,0 +1,156 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The conditions of a ClusterOrder, each from its observed state and from what runs reported. Pure functions.
+
+- Accepted, TemplateApplied: what runs reported for the current spec.
+- NamespaceCreated, ControlPlaneCreated: whether the namespace and the cluster exist.
+- InfrastructureReady, ControlPlaneAvailable: what the provider reports.
+- NodesReady: as many nodes as ordered, no fewer and no more: while surplus nodes or node sets exist, scaling down is in progress.
+- ClusterAvailable: the sum for the tenant: a healthy control plane, an installed release, enough nodes. Its message names the condition
+  that is not met, which is why an order is Degraded.
+- Deleting: the order is being deleted; its message names what still exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from ..common.text import as_reason, shortened
+from ..common.timestamps import format_time, parse_time
+from ..common.types import Object
+from ..providers.model import AVAILABLE, FALSE, TRUE, UNKNOWN, ConditionState, ObservedCluster
+from ..providers.model import DEGRADED as CLUSTER_DEGRADED
+from .model import CLUSTER_FAILED, DELETING_CLUSTER, MESSAGE_LIMIT, ClusterOrder, working_namespace
+from .nodes import NodeCount, ready_of_requested
+from .observe import ObservedState
+from .outcome import Outcome
+
+NO_CLUSTER = ConditionState(FALSE, "ClusterMissing", "The cluster does not exist")
+NOT_REPORTED = ConditionState(FALSE, "Pending", "The cluster does not report it yet")
+
+
+def accepted(order: ClusterOrder, report: Outcome | None, applied: bool) -> ConditionState:
+    if report and report.accepted is False and report.failure:
+        return ConditionState(FALSE, report.failure.reason, report.failure.message)
+    if applied or (report and report.accepted):
+        return ConditionState(TRUE, "Valid", "The template and its parameters are valid")
+    before = order.condition("Accepted")
+    if before and (before.get("observedGeneration") == order.generation or order.is_deleting):
+        return ConditionState(before["status"], before["reason"], before["message"])
+    return ConditionState(UNKNOWN, "NotChecked", "The template and its parameters are not checked yet")
+
+
+def namespace_created(order: ClusterOrder, observed: ObservedState) -> ConditionState:
+    name = working_namespace(order.namespace, order.name)
+    if observed.namespace_exists:
+        return ConditionState(TRUE, "NamespaceExists", f"The working namespace is {name}")
+    return ConditionState(FALSE, "NamespaceMissing", f"The namespace {name} does not exist")
+
+
+def control_plane_created(cluster: ObservedCluster) -> ConditionState:
+    if cluster.status == "unknown":
+        return ConditionState(UNKNOWN, "ProviderUnavailable", cluster.status_details)
+    return ConditionState(TRUE, "ClusterExists", f"The cluster is {cluster.internal_id}") if cluster.exists else NO_CLUSTER
+
+
+def reported_by(cluster: ObservedCluster, kind: str) -> ConditionState:
+    return cluster.conditions.get(kind, NOT_REPORTED) if cluster.exists else NO_CLUSTER
+
+
+def nodes_ready(nodes: Sequence[NodeCount] | None) -> ConditionState:
+    if nodes is None:
+        return ConditionState(FALSE, "NotPlanned", "The template has not set the number of nodes yet")
+    ready, requested = ready_of_requested(nodes)
+    surplus = sum(item.surplus for item in nodes)
+    message = f"{ready} of {requested} nodes ready" + (f", {surplus} to be removed" if surplus else "")
+    if not all(item.certain for item in nodes):
+        return ConditionState(UNKNOWN, "Outdated", message)
+    if ready < requested:
+        return ConditionState(FALSE, "NodesMissing", message)
+    if surplus:
+        return ConditionState(FALSE, "ScalingDown", message)
+    return ConditionState(TRUE, "AllNodesReady", message)
+
+
+def cluster_available(cluster: ObservedCluster, nodes: Sequence[NodeCount] | None) -> ConditionState:
+    if not cluster.exists:
+        return NO_CLUSTER
+    if cluster.is_going:
+        return ConditionState(FALSE, "ClusterDeleting", "The cluster is being deleted")
+    if cluster.status == "failed":
+        return ConditionState(FALSE, CLUSTER_FAILED, cluster.status_details)
+    control_plane = reported_by(cluster, AVAILABLE)
+    if control_plane.status != TRUE:
+        return ConditionState(control_plane.status, "ControlPlaneUnavailable", f"ControlPlaneAvailable is {control_plane}")
+    degraded = cluster.conditions.get(CLUSTER_DEGRADED)
+    if degraded and degraded.status == TRUE:
+        return ConditionState(FALSE, "ClusterDegraded", f"The cluster's Degraded is {degraded}")
+    if not cluster.installed:
+        return ConditionState(FALSE, "Installing", "The installation of the release is not complete yet")
+    ready = nodes_ready(nodes)
+    if ready.status != TRUE and ready.reason != "ScalingDown":  # surplus nodes do not keep the tenant from using the cluster
+        return ConditionState(ready.status, "NodesNotReady", f"NodesReady is {ready}")
+    return ConditionState(TRUE, "Available", "The control plane and all nodes are available")
+
+
+def was_applied(order: ClusterOrder, cluster: ObservedCluster) -> bool:
+    """Whether the whole template was applied to this very cluster for the current spec."""
+    before = order.condition("TemplateApplied")
+    return bool(order.is_applied and before and before["status"] == TRUE and not _is_of_another_cluster(before, cluster))
+
+
+def template_applied(
+    order: ClusterOrder, cluster: ObservedCluster, report: Outcome | None, applied: bool, failure: Object | None
+) -> ConditionState:
+    if cluster.exists and (was_applied(order, cluster) or (report and report.finished and report.template_applied and applied)):
+        return ConditionState(TRUE, "Applied", "The template is applied")
+    if failure:
+        task = f"{failure['task']}: " if failure.get("task") else ""
+        return ConditionState(FALSE, failure["reason"], f"{task}{failure['message']}")
+    if not cluster.exists:
+        return NO_CLUSTER
+    if not applied:
+        return ConditionState(FALSE, "SpecNotApplied", "The order's spec is not applied yet")
+    return ConditionState(FALSE, "PostInstallPending", "The template's post_install runs once the control plane is available")
+
+
+def deleting(order: ClusterOrder, observed: ObservedState, report: Outcome | None, failure: Object | None) -> ConditionState:
+    if not order.is_deleting:
+        return ConditionState(FALSE, "NotRequested")
+    if failure:
+        return ConditionState(TRUE, failure["reason"], failure["message"])
+    left = ["the cluster"] if observed.cluster.exists else []
+    if node_sets := len(observed.cluster.node_sets):
+        left.append(f"{node_sets} node set" + ("s" if node_sets > 1 else ""))
+    if observed.namespace_exists:
+        left.append("the namespace")
+    message = f"Waiting for the deletion of {', '.join(left)}" if left else "Everything is deleted"
+    before = order.condition("Deleting") or {}
+    requested = (report is not None and report.finished) or before.get("reason") == DELETING_CLUSTER
+    return ConditionState(TRUE, DELETING_CLUSTER if requested else "Requested", message)
+
+
+def merged(order: ClusterOrder, cluster: ObservedCluster, states: dict[str, ConditionState], now: datetime) -> list[Object]:
+    """The order's conditions with ours updated in place; new ones come last, and those of other controllers stay unchanged."""
+    result: dict[str, Object] = {item["type"]: item for item in order.status.get("conditions", [])}
+    for kind, state in states.items():
+        before = result.get(kind, {})
+        same = before.get("status") == state.status
+        if kind == "TemplateApplied" and same and state.status == TRUE and _is_of_another_cluster(before, cluster):
+            same = False  # applied to the previous cluster, now to this one
+        result[kind] = {
+            "type": kind,
+            "status": state.status,
+            "reason": as_reason(state.reason),
+            "message": shortened(state.message, MESSAGE_LIMIT),
+            "lastTransitionTime": before["lastTransitionTime"] if same else format_time(now),
+            "observedGeneration": order.generation,
+        }
+    return list(result.values())
+
+
+def _is_of_another_cluster(applied: Object, cluster: ObservedCluster) -> bool:
+    """Whether the cluster was created after the template was applied: the changes inside the previous one are lost."""
+    since = parse_time(applied.get("lastTransitionTime"))
+    return bool(cluster.created_at and since and since < cluster.created_at)

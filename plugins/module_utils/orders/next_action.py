@@ -1,0 +1,77 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The one decision: what to do next for an order, from its spec, its status and its observed state. Pure.
+
+The event source, the playbooks, the info modules and the inventory all call `next_action`, so they always agree.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from ..providers.model import AVAILABLE, ObservedCluster
+from .conditions import was_applied
+from .model import DELETING_CLUSTER, ClusterOrder
+from .nodes import requests_match, wanted_nodes
+from .observe import ObservedState
+from .outcome import Action
+
+
+def next_action(
+    order: ClusterOrder,
+    observed: ObservedState,
+    now: datetime,
+    *,
+    external_controller: bool = False,
+    template_has_post_install: bool = True,
+) -> Action | None:
+    """The action that the order needs now; None when it needs none, or when something else has to happen first.
+
+    A deletion in progress is waited for: its end is the next event. With an external controller the working namespace and the
+    finalizer `<group>/finalizer` belong to that controller.
+    """
+    if order.management_state != "managed" or (order.failure and not order.failure.is_due(now)):
+        return None
+    cluster = observed.cluster
+    if order.is_deleting:
+        return "delete" if _must_delete(order, observed, external_controller) else None
+    if external_controller and not observed.namespace_exists:
+        return None  # the external controller creates it first
+    wanted = wanted_nodes(order)
+    if cluster.is_going or any(item.going and item.resource_class in (wanted or ()) for item in cluster.node_sets):
+        return None
+    if not order.is_applied or not cluster.exists or not requests_match(cluster.node_sets, wanted):
+        return "provision"
+    if not was_applied(order, cluster):
+        if not template_has_post_install:
+            return "provision"
+        return "post_install" if cluster.is_true(AVAILABLE) else None
+    # The cluster matches the order, but the last run, for example a repair of what is not observed here, did not finish.
+    return "provision" if order.failure else None
+
+
+def action_reason(order: ClusterOrder, cluster: ObservedCluster, action: Action) -> str:
+    """Why the order needs the action, in one word."""
+    if order.failure:
+        return "Retry"
+    if action == "delete":
+        return "DeletionRequested"
+    if action == "post_install":
+        return "ControlPlaneAvailable"
+    if not order.is_applied:
+        return "SpecNotApplied"
+    return "NodesDiffer" if cluster.exists else "ClusterMissing"
+
+
+def _must_delete(order: ClusterOrder, observed: ObservedState, external_controller: bool) -> bool:
+    finalizers = {order.names.infrastructure_finalizer}
+    if not external_controller:
+        finalizers.add(order.names.controller_finalizer)
+    if not finalizers.intersection(order.finalizers):
+        return False
+    cluster = observed.cluster
+    if cluster.is_gone and observed.namespace_deleting and not external_controller:
+        return False  # the deletion of the namespace takes a while, and its end is the next event
+    requested = (order.condition("Deleting") or {}).get("reason") == DELETING_CLUSTER
+    in_progress = cluster.is_going or (not cluster.exists and any(item.going for item in cluster.node_sets))
+    return not (requested and in_progress)

@@ -1,0 +1,197 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The one observer: what exists on the hub for an order, and the state of its cluster. It decides nothing and writes nothing.
+
+`observe` is the same for every caller. What differs is where it reads the hub: by requests for one order (`LiveView`), from one list of
+each kind (`ListView`), or from informer caches (the event source's view).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Protocol
+
+from ..common.types import Object
+from ..kube.client import Kube
+from ..kube.errors import KubeError, NotFound
+from ..providers.base import ClusterRef, Provider, ProviderError
+from ..providers.factory import ProviderFactory
+from ..providers.model import AVAILABLE, UNKNOWN, ConditionState, NodeSet, ObservedCluster
+from .model import ClusterOrder, Names, working_namespace
+
+
+@dataclass(frozen=True)
+class ObservedState:
+    """The cluster of an order and its working namespace."""
+
+    cluster: ObservedCluster = field(default_factory=ObservedCluster)
+    namespace_exists: bool = False
+    namespace_deleting: bool = False
+
+
+class HubView(Protocol):
+    """Where `observe` reads the hub."""
+
+    @property
+    def kube(self) -> Kube: ...
+
+    def namespace(self, name: str) -> Object | None:
+        """The Namespace object; None where it does not exist."""
+
+    def watched(self, order: ClusterOrder, provider: Provider) -> ObservedCluster:
+        """The cluster of a provider whose objects on the hub show its state."""
+
+    def polled(self, order: ClusterOrder, provider: Provider) -> ObservedCluster:
+        """The cluster of a provider that has to be asked."""
+
+
+def observe(order: ClusterOrder, view: HubView, template_provider: str = "") -> ObservedState:
+    """What exists for the order. `template_provider` is asked where the order's status records no provider.
+
+    An error of the provider makes the cluster unknown; an error of the hub is raised.
+    """
+    kind = provider_type(order) or template_provider
+    namespace = working_namespace(order.namespace, order.name)
+    if not kind:
+        return _state(ObservedCluster(), view.namespace(namespace))
+    try:
+        provider = ProviderFactory.at(kind, cluster_ref(view.kube, order))
+        if provider.WATCHES:
+            cluster = view.watched(order, provider)
+            # The namespace is deleted last, so it need not be read while the cluster exists.
+            return _state(cluster, view.namespace(namespace)) if cluster.is_gone else ObservedState(cluster, namespace_exists=True)
+    except (ProviderError, NotFound) as error:  # not installed here, or its kinds not on the hub, or a fault of its own
+        return _state(unknown_cluster(order, error), view.namespace(namespace))
+    found = view.namespace(namespace)
+    if found is None:
+        return ObservedState()  # the credentials to ask such a provider are in the namespace
+    try:
+        return _state(view.polled(order, provider), found)
+    except KubeError as error:
+        return _state(unknown_cluster(order, error), found)
+
+
+class LiveView:
+    """Reads the hub by requests, for one order at a time."""
+
+    def __init__(self, kube: Kube) -> None:
+        self.kube = kube
+
+    def namespace(self, name: str) -> Object | None:
+        return self.kube.find("v1", "Namespace", name)
+
+    def watched(self, order: ClusterOrder, provider: Provider) -> ObservedCluster:
+        return provider.status(recorded_cluster(order))
+
+    def polled(self, order: ClusterOrder, provider: Provider) -> ObservedCluster:
+        return provider.status(recorded_cluster(order))
+
+
+class ListView:
+    """Reads the hub by one list of each kind: four requests for a thousand orders of one provider. It is as old as itself."""
+
+    def __init__(self, kube: Kube, names: Names, orders: Sequence[ClusterOrder] | None = None, *, poll: bool = True) -> None:
+        """`orders` are those to be observed; without them, all of the hub. Without `poll` only the hub itself is read."""
+        self.kube = kube
+        self._poll = poll
+        if orders is None:
+            orders = [ClusterOrder.from_object(item, names.group) for item in kube.list_all(names.api_version, "ClusterOrder")]
+        self.orders = orders
+        namespaces = kube.list_all("v1", "Namespace", label_selector=names.order_label)
+        self._namespaces = {item["metadata"]["name"]: item for item in namespaces}
+        self._objects: dict[str, list[Object]] = {}
+        self._missing: dict[tuple[str, str], NotFound] = {}
+        for api_version, kind in sorted(_watched_kinds(orders)):
+            try:
+                found = kube.list_all(api_version, kind)
+            except NotFound as error:  # the hub lacks the kind, which concerns only the orders of its provider
+                self._missing[api_version, kind] = error
+                continue
+            for item in found:
+                self._objects.setdefault(item["metadata"]["namespace"], []).append(item)
+        self.time = kube.server_time() or datetime.now(UTC)
+
+    def observe_all(self) -> list[ObservedState]:
+        """The state of every order, in their order. Providers that have to be asked are asked in parallel."""
+        observed = self.kube.in_parallel(lambda order: observe(order, self), self.orders)
+        return [_raise(result) if isinstance(result, KubeError) else result for result in observed]
+
+    def namespace(self, name: str) -> Object | None:
+        return self._namespaces.get(name)
+
+    def watched(self, order: ClusterOrder, provider: Provider) -> ObservedCluster:
+        for kind in provider.WATCHES:
+            if kind in self._missing:
+                raise self._missing[kind]
+        return provider.observe_objects(recorded_cluster(order), self._objects.get(provider.ref.namespace, []))
+
+    def polled(self, order: ClusterOrder, provider: Provider) -> ObservedCluster:
+        if not self._poll:
+            raise ProviderError(
+                f"The state of {order.namespace}/{order.name} is known to its provider {provider.TYPE}, which was not asked."
+            )
+        return provider.status(recorded_cluster(order))
+
+
+def cluster_ref(kube: Kube, order: ClusterOrder) -> ClusterRef:
+    """The reference to the cluster of an order, without permission to write."""
+    namespace = working_namespace(order.namespace, order.name)
+    return ClusterRef(kube, order.name, namespace, order.labels, order.names.resource_class_label)
+
+
+def provider_type(order: ClusterOrder) -> str:
+    """The type of the provider that serves the order's cluster; empty until one is recorded. It never changes afterwards."""
+    return str(_recorded(order).get("type") or "")
+
+
+def recorded_cluster(order: ClusterOrder) -> ObservedCluster:
+    """The ids of the cluster that the order's status records, by which its provider finds it."""
+    return ObservedCluster.from_stored(_recorded(order))
+
+
+def unknown_cluster(order: ClusterOrder, error: Exception) -> ObservedCluster:
+    """The cluster when its provider cannot be asked: as last observed, all of it uncertain, and none of it gone."""
+    recorded = recorded_cluster(order)
+    nodes = (
+        NodeSet("", item["resourceClass"], item["requested"], item["ready"], outdated=True) for item in order.status.get("nodeSets") or []
+    )
+    return ObservedCluster(
+        internal_id=recorded.internal_id,
+        external_id=recorded.external_id,
+        status="unknown",
+        status_details=str(error),
+        additional_info=recorded.additional_info,
+        cloud_provider=recorded.cloud_provider,
+        region=recorded.region,
+        multi_az=recorded.multi_az,
+        node_sets=tuple(nodes),
+        api_url=str(order.status.get("apiURL") or ""),
+        console_url=str(order.status.get("consoleURL") or ""),
+        installed=True,
+        conditions={AVAILABLE: ConditionState(UNKNOWN, type(error).__name__, str(error))},
+    )
+
+
+def _recorded(order: ClusterOrder) -> Object:
+    recorded = order.status.get("provider")
+    return recorded if isinstance(recorded, dict) else {}  # another controller may have a field of this name
+
+
+def _state(cluster: ObservedCluster, namespace: Object | None) -> ObservedState:
+    return ObservedState(cluster, namespace is not None, namespace is not None and "deletionTimestamp" in namespace["metadata"])
+
+
+def _watched_kinds(orders: Sequence[ClusterOrder]) -> set[tuple[str, str]]:
+    kinds: set[tuple[str, str]] = set()
+    for name in {provider_type(order) for order in orders} - {""}:
+        try:
+            kinds.update(ProviderFactory.get(name).WATCHES)
+        except ProviderError:  # reported on the orders of this provider when they are observed
+            continue
+    return kinds
+
+
+def _raise(error: KubeError) -> ObservedState:
+    raise error

@@ -1,0 +1,295 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The first step of a run for an order: lock it, validate it against its template, and create its namespace. Nothing here waits.
+
+Every step reads the current state and does what is missing, so a run that was killed anywhere is simply run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from ..common.timestamps import format_time
+from ..common.types import Object
+from ..kube.errors import Forbidden, KubeError, NamespaceTerminating, Unauthorized
+from ..lock.fenced_writer import Change
+from ..lock.lease import DURATION, Lock, LockHeld, LockLost, LockState, acquire, last_lock, predict, read
+from ..providers.factory import ProviderFactory
+from ..providers.model import TRUE
+from ..templates.catalogue import DELETE, INSTALL, POST_INSTALL, BrokenTemplate, Checked, TemplateError, check, resolve
+from .finish import Finalization, RunResult
+from .model import ROLE_BINDING, SERVICE_ACCOUNT, ClusterOrder, Failure, config_version, owns_namespace, working_namespace
+from .observe import recorded_cluster
+from .outcome import Action, Job, Outcome
+from .run import Run
+from .status_writer import StatusWriter
+
+ENTRIES: dict[Action, str] = {"provision": INSTALL, "post_install": POST_INSTALL, "delete": DELETE}
+HOOK_ENTRY = "main"
+TOKEN_EPOCH = datetime(2020, 1, 1, tzinfo=UTC).timestamp()  # recent enough that the seconds since then fit the 31 bits of a Lease's count
+
+
+class OrderGone(KubeError):
+    """The order was deleted before the run held its lock."""
+
+
+class NamespaceTaken(KubeError):
+    """The working namespace of the order exists and does not belong to it."""
+
+
+class NamespaceMissing(KubeError):
+    """The external controller has not created the working namespace yet."""
+
+    retryable = True
+
+
+class NamespaceDeleting(KubeError):
+    """The working namespace is being deleted, and can be created again once that is done."""
+
+    retryable = True
+
+
+class BrokenHook(KubeError):
+    """Ansible cannot read a hook role. The site has to fix it, not the tenant."""
+
+    retryable = True
+
+
+@dataclass(frozen=True)
+class PreparedOrder:
+    """An order that this run works on, under its lock."""
+
+    order: ClusterOrder
+    lock: Lock
+    provider: str
+    checked: Checked
+    has_post_install: bool
+    job: Job | None = None
+    changes: list[Change] = field(default_factory=list)
+    kubeconfig: Object | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class SkippedOrder:
+    """An order that this run does not work on, and why. `failed` where a person has to act."""
+
+    namespace: str
+    name: str
+    reason: str
+    message: str
+    failed: bool = False
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The roles around the template, and what is wrong with the tasks of a role's entry point as far as Ansible can tell beforehand."""
+
+    hooks: Sequence[str] = ()
+    problem: Callable[[str, str], str | None] = lambda _role, _entry: None
+
+
+class Preparation:
+    """Prepares orders for one step of their templates."""
+
+    def __init__(self, run: Run, step: Action, job: Job | None = None, roles: Roles | None = None) -> None:
+        self._run = run
+        self._step = step
+        self._job = job
+        self._roles = roles or Roles()
+        self._status = StatusWriter(run)
+        self._finalization = Finalization(run)
+
+    def prepare(self, namespace: str, name: str, holder: str, wait_timeout: float = 0, uid: str = "") -> PreparedOrder | SkippedOrder:
+        """Lock an order, validate it against its template, and create its namespace.
+
+        With a `uid` it is for that very order: an event may arrive late, when another order has its name.
+        """
+        # Before the order: if the lock is then taken as read here, no run has worked on the order since.
+        seen = read(self._run.kube, namespace, name)
+        order = self._run.find(namespace, name)
+        if order is None or (uid and order.uid != uid):
+            failed = self._step != "delete" and not uid  # the order of an event may be gone before its run starts
+            which = f" with the uid {uid}" if uid else ""
+            return SkippedOrder(namespace, name, "NotFound", f"There is no ClusterOrder {namespace}/{name}{which}.", failed=failed)
+        if skipped := self._skipped(order):
+            return skipped
+        try:
+            lock = self._lock(order, seen, holder, wait_timeout)
+        except LockHeld as held:
+            return SkippedOrder(namespace, name, "AlreadyRunning", str(held))
+        except NamespaceTerminating as error:
+            return SkippedOrder(namespace, name, "Deleting", f"ClusterOrder {namespace}/{name} is skipped. {error}")
+        try:
+            if seen.holder or lock.token != seen.token + 1:
+                # Another run held it until now, and may have changed the order or finished with it.
+                order = self._find_again(order)
+            return self._prepare(order, lock)
+        except LockLost as error:
+            return SkippedOrder(namespace, name, "AlreadyRunning", str(error))
+        except OrderGone as error:
+            self._finalization.release(lock)
+            return SkippedOrder(namespace, name, "NotFound", str(error))
+        except (TemplateError, KubeError) as error:
+            return self._reject(order, lock, error)
+
+    def _skipped(self, order: ClusterOrder) -> SkippedOrder | None:
+        called = f"ClusterOrder {order.namespace}/{order.name}"
+        if order.management_state != "managed":
+            state = order.management_state
+            return SkippedOrder(order.namespace, order.name, "NotManaged", f"The management-state annotation of {called} is {state}.")
+        if order.is_deleting and self._step != "delete":
+            return SkippedOrder(order.namespace, order.name, "Deleting", f"{called} is being deleted.")
+        return None
+
+    def _reject(self, order: ClusterOrder, lock: Lock, error: TemplateError | KubeError) -> SkippedOrder:
+        invalid = isinstance(error, TemplateError)
+        # The site grants a missing permission; the order need not be changed after that.
+        retryable = isinstance(error, KubeError) and (error.retryable or isinstance(error, Forbidden | Unauthorized))
+        failure = Failure(type(error).__name__, str(error), "prepare the order", retryable=retryable)
+        outcome = Outcome(self._step, config_version(order), accepted=False if invalid else None, failure=failure, job=self._job_now())
+        try:
+            self._finalization.finish_one(RunResult(order, lock, outcome))
+        except LockLost as lost:
+            return SkippedOrder(order.namespace, order.name, "AlreadyRunning", str(lost))
+        finally:
+            self._finalization.release(lock)
+        return SkippedOrder(order.namespace, order.name, failure.reason, failure.message, failed=True)
+
+    def _job_now(self) -> Job | None:
+        """The run, with the time at which it began to work on the order: the server's time is known by then without a request."""
+        return replace(self._job, started_at=self._run.kube.server_time()) if self._job else None
+
+    def _lock(self, order: ClusterOrder, seen: LockState, holder: str, wait_timeout: float) -> Lock:
+        kube, namespace, name = self._run.kube, seen.namespace, seen.order
+        if not seen.version and set(self._run.finalizers).intersection(order.finalizers):
+            # Earlier runs had a Lease, which was deleted or not restored, and their tokens are on the order's objects.
+            seen = replace(seen, token=_token_above_all_earlier(kube.server_time()))
+        if self._run.check_mode and self._step == "delete" and not seen.version:
+            # Either its Lease was deleted with its namespace, or no run has ever locked it and no token is in the way.
+            return last_lock(namespace, name, holder)
+        if self._run.check_mode:
+            return predict(seen, holder, DURATION, kube.server_time(), wait_timeout)
+        try:
+            return acquire(kube, namespace, name, holder, wait_timeout=wait_timeout, seen=seen)
+        except NamespaceTerminating:
+            if self._step != "delete":
+                raise
+            return last_lock(namespace, name, holder)
+
+    def _find_again(self, order: ClusterOrder) -> ClusterOrder:
+        found = self._run.find(order.namespace, order.name)
+        if found is None or found.uid != order.uid or (found.is_deleting and self._step != "delete"):
+            raise OrderGone(f"ClusterOrder {order.namespace}/{order.name} was deleted while this run waited for its lock.")
+        return found
+
+    def _prepare(self, order: ClusterOrder, lock: Lock) -> PreparedOrder:
+        checked, has_post_install = self._check(order)
+        for hook in self._roles.hooks:
+            if problem := self._roles.problem(hook, HOOK_ENTRY):
+                raise BrokenHook(f"The hook {hook} cannot be used: {problem}.")
+        provider, job = self._run.provider_of(order), self._job_now()
+        if self._step == "delete":
+            return PreparedOrder(self._mark_deleted(order), lock, provider, checked, has_post_install, job)
+        ProviderFactory.get(provider)
+        if not order.is_applied or (order.condition("TemplateApplied") or {}).get("status") != TRUE:
+            # Before the first change, so that a run that ends half-way is not taken for a complete one.
+            start = Outcome(
+                self._step, config_version(order), accepted=True, node_requests=checked.node_requests, provider=provider, job=job
+            )
+            order = self._status.write(order, start, lock=lock)
+        order = self._add_finalizers(order)
+        changes = self._apply_surroundings(order, lock)
+        kubeconfig = self._kubeconfig(order) if self._step == "post_install" else None
+        return PreparedOrder(order, lock, provider, checked, has_post_install, job, changes, kubeconfig)
+
+    def _check(self, order: ClusterOrder) -> tuple[Checked, bool]:
+        """The order validated against its template, and whether that has a step after the installation."""
+        entry = ENTRIES[self._step]
+        try:
+            template = resolve(order.template_id, self._run.templates)
+            checked = check(template, order.template_parameters, order.node_requests, entry)
+            if checked.role and (problem := self._roles.problem(checked.role, entry)):
+                raise BrokenTemplate(template.id, problem)
+            return checked, template.entry_point(POST_INSTALL) is not None
+        except TemplateError:
+            if self._step != "delete" or self._run.observe(order).namespace_exists:
+                raise
+            # Nothing was ever created for this order, so its deletion needs no template.
+            return Checked({}, ()), False
+
+    def _kubeconfig(self, order: ClusterOrder) -> Object:
+        """The kubeconfig of the new cluster."""
+        provider = self._run.provider(order)
+        return provider.kubeconfig(recorded_cluster(order)).content if provider else {}
+
+    def _add_finalizers(self, order: ClusterOrder) -> ClusterOrder:
+        """Set our finalizers, so that the order is not gone before its cluster."""
+        ours = self._run.finalizers
+        item = self._run.change_finalizers(order.raw, lambda present: [*present, *(name for name in ours if name not in present)])
+        if item is None:
+            raise OrderGone(f"ClusterOrder {order.namespace}/{order.name} was deleted before its finalizers were set.")
+        return ClusterOrder.from_object(item, self._run.names.group)
+
+    def _apply_surroundings(self, order: ClusterOrder, lock: Lock) -> list[Change]:
+        """Create the namespace and the service account; with an external controller, only check its namespace."""
+        if not self._run.external_controller:
+            wanted = _surroundings(order, self._run.names.infrastructure_finalizer)
+            return self._run.writer(lock).apply(wanted, lambda item, present: _require_own(order, item, present))
+        name = working_namespace(order.namespace, order.name)
+        namespace = self._run.kube.find("v1", "Namespace", name)
+        if namespace is None:
+            raise NamespaceMissing(f"The namespace {name} does not exist yet; the order's controller creates it.")
+        _require_own(order, namespace, namespace)
+        return []
+
+    def _mark_deleted(self, order: ClusterOrder) -> ClusterOrder:
+        """Delete the order whose cluster is to be deleted; its finalizers keep it until that is done."""
+        if order.is_deleting:
+            return order
+        if self._run.check_mode:
+            now = self._run.kube.server_time() or datetime.now(UTC)
+            marked = order.raw["metadata"] | {"deletionTimestamp": format_time(now)}
+            return ClusterOrder.from_object(order.raw | {"metadata": marked}, self._run.names.group)
+        order = self._add_finalizers(order)
+        self._run.kube.delete(order.raw, checked=True)
+        return self._run.find(order.namespace, order.name) or order
+
+
+def _token_above_all_earlier(now: datetime | None) -> int:
+    """A token above those of earlier Leases, which count runs from 1 or from such a number: no order has a run a second."""
+    return int((now or datetime.now(UTC)).timestamp() - TOKEN_EPOCH)
+
+
+def _surroundings(order: ClusterOrder, finalizer: str) -> list[Object]:
+    """The namespace of all of the order's objects, and the service account that may work in it."""
+    namespace = working_namespace(order.namespace, order.name)
+    own = {"namespace": namespace, "labels": order.labels}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": namespace, "labels": order.labels, "finalizers": [finalizer]},
+        },
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": SERVICE_ACCOUNT, **own}},
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": ROLE_BINDING, **own},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
+            "subjects": [{"kind": "ServiceAccount", "name": SERVICE_ACCOUNT, "namespace": namespace}],
+        },
+    ]
+
+
+def _require_own(order: ClusterOrder, item: Object, present: Object) -> Object:
+    """The wanted object; an error where its namespace belongs to another order or is being deleted."""
+    if item["kind"] != "Namespace":
+        return item
+    name, called = item["metadata"]["name"], f"ClusterOrder {order.namespace}/{order.name}"
+    if not owns_namespace(order, present):
+        raise NamespaceTaken(f"The namespace {name} exists and does not belong to {called}; delete it, or rename the order.")
+    if "deletionTimestamp" in present["metadata"]:
+        raise NamespaceDeleting(f"The namespace {name} of {called} is still being deleted; it is created again once that is done.")
+    return item

@@ -1,0 +1,83 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What all steps of one run share: the hub, the templates, the settings. The steps themselves are in `prepare` and `finish`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from ..common.types import Object
+from ..kube.client import Kube, retry_conflicts
+from ..lock.fenced_writer import FencedWriter
+from ..lock.lease import Lock
+from ..providers.base import Provider
+from ..providers.factory import ProviderFactory
+from ..templates.catalogue import Template, TemplateError, resolve
+from .model import ClusterOrder, Names
+from .observe import LiveView, ObservedState, cluster_ref, observe, provider_type
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run over one connection. In check mode it reads and predicts everything, and writes nothing.
+
+    With an `external_controller` the order's namespace, the service account in it, the order's own finalizer and its phase belong to
+    that controller.
+    """
+
+    kube: Kube
+    names: Names
+    templates: Mapping[str, Template] = field(default_factory=dict)
+    check_mode: bool = False
+    external_controller: bool = False
+
+    @property
+    def finalizers(self) -> tuple[str, ...]:
+        """The finalizers that this run sets and removes."""
+        ours = self.names.infrastructure_finalizer
+        return (ours,) if self.external_controller else (self.names.controller_finalizer, ours)
+
+    def find(self, namespace: str, name: str) -> ClusterOrder | None:
+        item = self.kube.find(self.names.api_version, "ClusterOrder", name, namespace)
+        return ClusterOrder.from_object(item, self.names.group) if item else None
+
+    def observe(self, order: ClusterOrder) -> ObservedState:
+        return observe(order, LiveView(self.kube), self.template_provider(order))
+
+    def provider_of(self, order: ClusterOrder) -> str:
+        """The provider of the order's cluster; its template's where the status records none, which may have been lost."""
+        return provider_type(order) or self.template_provider(order)
+
+    def template_provider(self, order: ClusterOrder) -> str:
+        try:
+            return resolve(order.template_id, self.templates).provider
+        except TemplateError:
+            return ""
+
+    def provider(self, order: ClusterOrder, lock: Lock | None = None) -> Provider | None:
+        """The provider for the order's cluster, which can write only under a lock."""
+        kind, writer = self.provider_of(order), self.writer(lock) if lock else None
+        return ProviderFactory.at(kind, replace(cluster_ref(self.kube, order), writer=writer)) if kind else None
+
+    def writer(self, lock: Lock) -> FencedWriter:
+        return FencedWriter(self.kube, lock, self.names.lock_token_annotation, self.check_mode)
+
+    def change_finalizers(self, item: Object, change: Callable[[list[str]], list[str]]) -> Object | None:
+        """Change the current list of finalizers: other controllers have entries in it too. None if the object no longer exists."""
+        known: Object | None = item
+
+        def attempt() -> Object | None:
+            nonlocal known
+            metadata = item["metadata"]
+            current = known or self.kube.find(item["apiVersion"], item["kind"], metadata["name"], metadata.get("namespace"))
+            known = None
+            if current is None or current["metadata"]["uid"] != metadata["uid"]:
+                return None
+            present = current["metadata"].get("finalizers", [])
+            wanted = change(present)
+            if wanted == present or self.check_mode:
+                return current
+            return self.kube.patch(current, {"metadata": {"finalizers": wanted}})
+
+        return retry_conflicts(attempt)

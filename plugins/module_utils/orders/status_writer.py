@@ -1,0 +1,81 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Writes the status of orders: derived, compared, and stored in the form that the hub's CRD accepts. It decides nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from ..common.types import Object
+from ..kube.client import retry_conflicts
+from ..kube.errors import Conflict, Invalid
+from ..lock.lease import Lock, LockState, verify
+from .model import ClusterOrder
+from .observe import ObservedState
+from .osac import beside_controller, for_foreign_crd, is_beside_controller, is_reduced
+from .outcome import LostRun, Outcome
+from .run import Run
+from .status import derive_status
+
+
+class StatusWriter:
+    """Writes only what changed."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def sync(self, order: ClusterOrder, observed: ObservedState, lock: LockState | None = None) -> ClusterOrder:
+        """Update the status to the observed state. It needs no lock, because it only reports what exists.
+
+        A run that was killed reports nothing; the order's `lock`, which it did not release, shows it.
+        """
+        return self.write(order, None, observed=observed, lost=LostRun.of(lock, self._run.kube.server_time()))
+
+    def write(
+        self,
+        order: ClusterOrder,
+        outcome: Outcome | None,
+        *,
+        lock: Lock | None = None,
+        observed: ObservedState | None = None,
+        lost: LostRun | None = None,
+    ) -> ClusterOrder:
+        """Update the status and return the order with it. With a `lock`, only its holder may write."""
+
+        def attempt() -> ClusterOrder:
+            nonlocal order, observed, lost
+            state = observed or self._run.observe(order)
+            status = derive_status(order, state, self._run.kube.server_time() or datetime.now(UTC), outcome, lost)
+            if status == order.status:
+                return order
+            if self._run.check_mode:
+                return replace(order, status=status)
+            if lock:
+                verify(self._run.kube, lock)
+            try:
+                written = self._store(order, status)
+            except Conflict:
+                # The other writer may be the next run, which holds the lock by now.
+                order, observed, lost = self._run.find(order.namespace, order.name) or order, None, None
+                raise
+            return ClusterOrder.from_object(written, self._run.names.group)
+
+        return retry_conflicts(attempt)
+
+    def _store(self, order: ClusterOrder, status: Object) -> Object:
+        """Store the status. Another controller's CRD rejects or drops fields it does not know, and then gets those it accepts."""
+        stored, item, replace_object = order.raw.get("status") or {}, order.raw, self._run.kube.replace
+        if self._run.external_controller or is_beside_controller(stored):
+            shared = beside_controller(status, stored)
+            return item if shared == stored else replace_object(item | {"status": shared}, subresource="status")
+        if not is_reduced(stored):
+            try:
+                item = replace_object(item | {"status": status}, subresource="status")
+                if "observedGeneration" in item["status"]:
+                    return item
+            except Invalid:
+                # If the fields were not the reason, the reduced status is rejected too, and that error is raised.
+                item = order.raw
+        reduced = for_foreign_crd(status, stored)
+        return item if reduced == item.get("status") else replace_object(item | {"status": reduced}, subresource="status")

@@ -1,0 +1,89 @@
+"""A hub in memory, with what observers and the event source use of a connection. It checks no permission and no schema."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Event, Listing
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError, NotFound
+
+Object = dict[str, Any]
+
+
+class HubInMemory:
+    """Objects by kind, namespace and name. A watch delivers nothing: the first list has everything."""
+
+    def __init__(self, *items: Object, missing_kinds: Iterable[str] = ()) -> None:
+        self.target = SimpleNamespace(server="https://hub.example.com:6443", namespace="default")
+        self._items = {_address(item): copy.deepcopy(item) for item in items}
+        self._missing = set(missing_kinds)
+        self._versions = itertools.count(100)
+        self._closed = threading.Event()
+
+    def close(self) -> None:
+        """End all watches."""
+        self._closed.set()
+
+    def server_time(self) -> datetime:
+        return datetime(2026, 1, 1, 1, tzinfo=UTC)
+
+    def find(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object | None:
+        self._require(kind)
+        return copy.deepcopy(self._items.get((kind, namespace or "", name)))
+
+    def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object:
+        found = self.find(api_version, kind, name, namespace)
+        if found is None:
+            raise NotFound(f"There is no {kind} {name}.")
+        return found
+
+    def list_all(
+        self, api_version: str, kind: str, namespace: str | None = None, label_selector: str = "", field_selector: str = ""
+    ) -> Listing:
+        self._require(kind)
+        listing = Listing(
+            copy.deepcopy(item)
+            for (its_kind, its_namespace, _name), item in self._items.items()
+            if its_kind == kind and namespace in (None, its_namespace) and _has_labels(item, label_selector)
+        )
+        listing.version = "1"
+        return listing
+
+    def watch(self, api_version: str, kind: str, namespace: str | None = None, **_options: Any) -> Iterator[Event]:
+        self._closed.wait()
+        return iter(())
+
+    def replace(self, item: Object, subresource: str = "") -> Object:
+        stored = copy.deepcopy(item)
+        stored["metadata"]["resourceVersion"] = str(next(self._versions))
+        self._items[_address(item)] = stored
+        return copy.deepcopy(stored)
+
+    def in_parallel(self, work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+        results = []
+        for item in items:
+            try:
+                results.append(work(item))
+            except KubeError as error:
+                results.append(error)
+        return results
+
+    def _require(self, kind: str) -> None:
+        if kind in self._missing:
+            raise NotFound(f"The server knows no kind {kind}.")
+
+
+def _address(item: Object) -> tuple[str, str, str]:
+    return item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]
+
+
+def _has_labels(item: Object, selector: str) -> bool:
+    labels = item["metadata"].get("labels") or {}
+    wanted = [part.partition("=") for part in selector.split(",") if part]
+    return all(name in labels and (not equals or labels[name] == value) for name, equals, value in wanted)

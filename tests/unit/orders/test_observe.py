@@ -1,0 +1,229 @@
+"""One observer, one decision: every caller comes to the same next action for the same hub."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.controller import Controller
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.metrics import Metrics, State
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.settings import Settings
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.inventory import survey
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Names
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe import LiveView, observe, unknown_cluster
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.pending import next_actions, orders_needing
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.selection import OrderName
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import Provider, ProviderError
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.factory import ProviderFactory
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ObservedCluster
+
+from .hub_in_memory import HubInMemory
+from .order_samples import (
+    NAMESPACE,
+    START,
+    WELL,
+    Object,
+    condition,
+    deleted,
+    hosted_cluster,
+    looked_at,
+    node_pool,
+    order,
+    provisioned,
+    ready_order,
+    scaled,
+    stored,
+    text,
+)
+
+NAMES = Names()
+LABELS = {"cloudkit.openshift.io/clusterorder": "demo", "cloudkit.openshift.io/clusterorder-namespace": "orders"}
+ACTIONS = ("provision", "post_install", "delete")
+# A second order, so that lists are used, and an event shows that the event source has reconciled everything.
+MARKER = {
+    "apiVersion": "cloudkit.openshift.io/v1alpha1",
+    "kind": "ClusterOrder",
+    "metadata": {"namespace": "zz", "name": "marker", "uid": "u2", "generation": 1, "resourceVersion": "9"},
+    "spec": {"templateID": "x"},
+}
+
+
+def namespace(deleting: bool = False) -> Object:
+    metadata: Object = {"name": NAMESPACE, "uid": "n1", "resourceVersion": "3", "labels": LABELS}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata | ({"deletionTimestamp": text(START)} if deleting else {})}
+
+
+def cluster(*conditions: Object, **options: Any) -> Object:
+    found = hosted_cluster(*conditions, **options)
+    return _object("HostedCluster", found)
+
+
+def pool(*arguments: Any, **options: Any) -> Object:
+    made = node_pool(*arguments, **options)
+    made["metadata"]["labels"] |= LABELS
+    return _object("NodePool", made)
+
+
+def _object(kind: str, item: Object) -> Object:
+    metadata = {"uid": kind, "resourceVersion": "5"} | item["metadata"]
+    return {"apiVersion": "hypershift.openshift.io/v1beta1", "kind": kind} | item | {"metadata": metadata}
+
+
+def going(of: ClusterOrder) -> ClusterOrder:
+    """An order whose deletion a run has begun."""
+    return looked_at(deleted(of), WELL, outcome=None)
+
+
+@dataclass(frozen=True)
+class Case:
+    order: ClusterOrder
+    objects: tuple[Object, ...]
+    action: str | None
+    external: bool = False
+    missing_kinds: tuple[str, ...] = ()
+
+    def connection(self) -> Kube:
+        return cast(Kube, HubInMemory(self.order.raw, MARKER, *self.objects, missing_kinds=self.missing_kinds))
+
+
+MADE = (namespace(), cluster(), pool(3))
+INSTALLED = looked_at(order(), WELL, outcome=provisioned(order(), template_applied=False))
+GONE = looked_at(deleted(ready_order()), WELL)
+CASES = {
+    "a new order": Case(order(), (), "provision"),
+    "a new order, its namespace there": Case(order(), (namespace(),), "provision"),
+    "a new order beside an external controller waits for the namespace": Case(order(), (), None, external=True),
+    "a new order beside an external controller with a namespace": Case(order(), (namespace(),), "provision", external=True),
+    "ready": Case(ready_order(), MADE, None),
+    "ready beside an external controller": Case(ready_order(), MADE, None, external=True),
+    "scaled": Case(scaled(ready_order(), large=5), MADE, "provision"),
+    "the node pool was deleted": Case(ready_order(), (namespace(), cluster()), "provision"),
+    "the cluster was deleted": Case(ready_order(), (namespace(),), "provision"),
+    "the cluster and its namespace were deleted": Case(ready_order(), (), "provision"),
+    "the cluster is being deleted": Case(ready_order(), (namespace(), cluster(going=True), pool(3)), None),
+    "installed, the control plane available": Case(INSTALLED, MADE, "post_install"),
+    "installed, the control plane not available": Case(INSTALLED, (namespace(), cluster(condition("Available", "False")), pool(3)), None),
+    "to be deleted, with its cluster": Case(deleted(ready_order()), MADE, "delete"),
+    "to be deleted, the namespace only left": Case(GONE, (namespace(),), "delete"),
+    "to be deleted, the namespace being deleted": Case(GONE, (namespace(deleting=True),), None),
+    "to be deleted, nothing left": Case(GONE, (), "delete"),
+    "to be deleted, nothing left, beside an external controller": Case(GONE, (), "delete", external=True),
+    "to be deleted, the namespace being deleted by an external controller": Case(
+        GONE, (namespace(deleting=True),), "delete", external=True
+    ),
+    "the hub has lost the kind": Case(ready_order(), (namespace(),), None, missing_kinds=("HostedCluster", "NodePool")),
+}
+
+
+def live(case: Case) -> str | None:
+    return cast(list[Any], next_actions(case.connection(), NAMES, [case.order], external_controller=case.external))[0]
+
+
+def info_module(case: Case) -> str | None:
+    both = [case.order, ClusterOrder.from_object(MARKER)]
+    return cast(list[Any], next_actions(case.connection(), NAMES, both, external_controller=case.external))[0]
+
+
+def playbooks(case: Case) -> str | None:
+    def selects(action: Any) -> bool:
+        found = orders_needing(case.connection(), NAMES, action, external_controller=case.external)
+        return any(item.name == "demo" for item in found)
+
+    return next((action for action in ACTIONS if selects(action)), None)
+
+
+def inventory(case: Case) -> str | None:
+    hosts = survey(
+        case.connection(),
+        NAMES,
+        {},
+        namespace=None,
+        sources=["orders"],
+        external_controller=case.external,
+        registry_kind="ClusterRegistry",
+        warn=print,
+    )
+    return next(host.variables["fleet_next_action"] for host in hosts if host.name == "demo") or None
+
+
+def event_source(case: Case) -> str | None:
+    return asyncio.run(_event_source(case))
+
+
+async def _event_source(case: Case) -> str | None:
+    hub, events = case.connection(), list[Object]()
+
+    async def emit(event: Object) -> None:
+        events.append(event)
+
+    def started(name: str) -> str | None:
+        return next((event["action"] for event in events if event["action"] in ACTIONS and event["order"]["name"] == name), None)
+
+    settings = Settings(NAMES, external_controller=case.external, max_in_flight=100, batch_size=1)
+    controller = Controller(settings, hub, hub, emit, Metrics(State))
+    work = asyncio.create_task(controller.run())
+    try:
+        async with asyncio.timeout(60):
+            while not (case.external or started("marker")) or controller.problems():  # noqa: ASYNC110 - it has no event for this
+                await asyncio.sleep(0.01)
+            for _round in range(5):
+                controller.enqueue(OrderName("orders", "demo"))
+                await asyncio.sleep(0.05)
+                while controller.state().queue:  # noqa: ASYNC110 - the same
+                    await asyncio.sleep(0.01)
+            if case.action:
+                while not started("demo"):  # noqa: ASYNC110 - the same
+                    await asyncio.sleep(0.01)
+    finally:
+        cast(Any, hub).close()
+        work.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await work
+    return started("demo")
+
+
+@pytest.mark.parametrize("caller", [live, info_module, playbooks, inventory, event_source])
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_every_caller_comes_to_the_same_next_action(caller: Callable[[Case], str | None], case: Case) -> None:
+    assert caller(case) == case.action
+
+
+class PolledProvider(Provider):
+    """A provider that has to be asked."""
+
+    TYPE = "polled"
+
+    def create(self, request: Any) -> ObservedCluster:
+        raise AssertionError
+
+    def update(self, spec: ObservedCluster, request: Any) -> ObservedCluster:
+        raise AssertionError
+
+    def delete(self, spec: ObservedCluster) -> bool:
+        raise AssertionError
+
+    def status(self, spec: ObservedCluster) -> ObservedCluster:
+        raise ProviderError("the provider does not answer")
+
+
+def test_a_provider_is_asked_only_while_the_namespace_exists_and_its_error_makes_the_cluster_unknown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ProviderFactory, "get", classmethod(lambda _cls, _kind: PolledProvider))
+    served = stored(ready_order(), ready_order().status | {"provider": {"type": "acme.site.polled"}})
+    absent = observe(served, LiveView(cast(Kube, HubInMemory())))
+    assert (absent.cluster.status, absent.namespace_exists) == ("absent", False)
+    unknown = observe(served, LiveView(cast(Kube, HubInMemory(namespace()))))
+    assert unknown.cluster == unknown_cluster(served, ProviderError("the provider does not answer"))
+    assert unknown.namespace_exists
+
+
+def test_a_provider_that_is_not_installed_makes_the_cluster_unknown_for_every_caller() -> None:
+    served = stored(ready_order(), ready_order().status | {"provider": {"type": "acme.site.missing"}})
+    for caller in (live, info_module, playbooks, inventory, event_source):
+        assert caller(Case(served, (namespace(),), None)) is None
