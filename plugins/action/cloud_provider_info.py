@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any, ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import Subject
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import TaskCluster
 from ansible_collections.openfleet.clusters.plugins.modules import cloud_provider_info
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.cluster_action import ClusterAction
 
@@ -17,8 +17,8 @@ class ActionModule(ClusterAction):
     SPEC: ClassVar[Spec] = cloud_provider_info.SPEC
     RULES: ClassVar[dict[str, Any]] = cloud_provider_info.RULES
 
-    def work_on(self, subject: Subject, parameters: dict[str, Any]) -> dict[str, Any]:
-        provider = subject.to_look()
+    def work_on(self, subject: TaskCluster, parameters: dict[str, Any]) -> dict[str, Any]:
+        provider = subject.reader()
         clouds = [parameters["cloud_provider"]] if parameters["cloud_provider"] else provider.cloud_providers()
         return {
             "changed": False,

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import (
-    Subject,
-    bring_about,
+    TaskCluster,
+    create_or_update,
     shown,
     wait_until_gone,
     wait_until_ready,
@@ -24,32 +24,32 @@ class ActionModule(ClusterAction):
     SPEC: ClassVar[Spec] = cluster.SPEC
     RULES: ClassVar[dict[str, Any]] = cluster.RULES
 
-    def work_on(self, subject: Subject, parameters: dict[str, Any]) -> dict[str, Any]:
+    def work_on(self, subject: TaskCluster, parameters: dict[str, Any]) -> dict[str, Any]:
         waits = parameters["wait"] and not self.check_mode
         work = self._remove if parameters["state"] == "absent" else self._make
         return work(subject, parameters, parameters["wait_timeout"] if waits else None)
 
-    def _make(self, subject: Subject, parameters: dict[str, Any], timeout: int | None) -> dict[str, Any]:
+    def _make(self, subject: TaskCluster, parameters: dict[str, Any], timeout: int | None) -> dict[str, Any]:
         with self.changing(subject, parameters) as provider:
-            spec = bring_about(provider, subject.kept, _request(parameters))
+            spec = create_or_update(provider, subject.recorded, _request(parameters))
             answer = self.told_of(subject, provider, spec)
         if timeout is None:
             return answer
         try:
-            return answer | {"cluster": shown(subject, wait_until_ready(subject.to_look(), spec, timeout))}
+            return answer | {"cluster": shown(subject, wait_until_ready(subject.reader(), spec, timeout))}
         except KubeError as error:
             return answer | self.failure(error)
 
-    def _remove(self, subject: Subject, parameters: dict[str, Any], timeout: int | None) -> dict[str, Any]:
+    def _remove(self, subject: TaskCluster, parameters: dict[str, Any], timeout: int | None) -> dict[str, Any]:
         with self.changing(subject, parameters) as provider:
-            gone = provider.delete(subject.kept)
+            gone = provider.delete(subject.recorded)
             answer = self.told(provider)
         if timeout is None or gone:
             return answer | {"gone": gone}
 
         def again() -> bool:
             with self.changing(subject, parameters) as provider:
-                return provider.delete(subject.kept)
+                return provider.delete(subject.recorded)
 
         try:
             wait_until_gone(again, subject.ref.name, timeout)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import Subject
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import TaskCluster
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import IdentityProvider
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_identity_provider
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.cluster_action import ClusterAction
@@ -17,7 +17,7 @@ class ActionModule(ClusterAction):
     SPEC: ClassVar[Spec] = cluster_identity_provider.SPEC
     RULES: ClassVar[dict[str, Any]] = cluster_identity_provider.RULES
 
-    def work_on(self, subject: Subject, parameters: dict[str, Any]) -> dict[str, Any]:
+    def work_on(self, subject: TaskCluster, parameters: dict[str, Any]) -> dict[str, Any]:
         name = parameters["identity_provider"]
         if parameters["state"] == "absent":
             return self.change(subject, parameters, lambda provider, spec: provider.remove_identity_provider(spec, name))

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import Subject, shown
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import TaskCluster, shown
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_info
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.cluster_action import ClusterAction
 
@@ -16,9 +16,9 @@ class ActionModule(ClusterAction):
     SPEC: ClassVar[Spec] = cluster_info.SPEC
     RULES: ClassVar[dict[str, Any]] = cluster_info.RULES
 
-    def work_on(self, subject: Subject, parameters: dict[str, Any]) -> dict[str, Any]:
-        provider = subject.to_look()
-        spec = provider.status(subject.kept)
+    def work_on(self, subject: TaskCluster, parameters: dict[str, Any]) -> dict[str, Any]:
+        provider = subject.reader()
+        spec = provider.status(subject.recorded)
         answer: dict[str, Any] = {"changed": False, "exists": spec.exists, "cluster": shown(subject, spec)}
         if parameters["dns"]:
             answer["dns"] = provider.dns(spec)

@@ -40,9 +40,9 @@ class ActionModule(ControllerAction):
         if parameters["state"] == "released":
             return {"holder": holder} | self._release(kube, orders, holder)
         changed, locks = self._acquire(kube, orders, holder, parameters)
-        told = [lock.as_dict() for lock in locks]
-        answer = {"changed": changed, "holder": holder, "locks": told}
-        return answer | ({"lock": told[0], "token": told[0]["token"]} if len(told) == 1 else {})
+        held = [lock.as_dict() for lock in locks]
+        answer = {"changed": changed, "holder": holder, "locks": held}
+        return answer | ({"lock": held[0], "token": held[0]["token"]} if len(held) == 1 else {})
 
     def _acquire(self, kube: Kube, orders: list[OrderName], holder: str, parameters: dict[str, Any]) -> tuple[bool, list[lease.Lock]]:
         before = [lease.read(kube, *order) for order in orders]

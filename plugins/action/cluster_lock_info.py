@@ -35,10 +35,10 @@ class ActionModule(ControllerAction):
                 raise result
             states.append(result)
         now = kube.server_time()
-        return {"changed": False, "locks": [_told(state, now) for state in states]}
+        return {"changed": False, "locks": [_shown(state, now) for state in states]}
 
 
-def _told(state: lease.LockState, now: datetime | None) -> dict[str, Any]:
+def _shown(state: lease.LockState, now: datetime | None) -> dict[str, Any]:
     expires = state.expires()
     return {
         "namespace": state.namespace,

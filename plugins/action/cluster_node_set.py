@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import Subject
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import TaskCluster
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_node_set
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.cluster_action import ClusterAction
 
@@ -16,12 +16,12 @@ class ActionModule(ClusterAction):
     SPEC: ClassVar[Spec] = cluster_node_set.SPEC
     RULES: ClassVar[dict[str, Any]] = cluster_node_set.RULES
 
-    def work_on(self, subject: Subject, parameters: dict[str, Any]) -> dict[str, Any]:
+    def work_on(self, subject: TaskCluster, parameters: dict[str, Any]) -> dict[str, Any]:
         if parameters["nodes"] < 0:
             return {
                 "failed": True,
                 "msg": f"nodes is {parameters['nodes']}; give the number of nodes to have, or 0 to have none of the class.",
             }
         with self.changing(subject, parameters) as provider:
-            spec = provider.scale(provider.status(subject.kept), parameters["resource_class"], parameters["nodes"])
+            spec = provider.scale(provider.status(subject.recorded), parameters["resource_class"], parameters["nodes"])
             return self.told_of(subject, provider, spec)

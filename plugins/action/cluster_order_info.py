@@ -21,7 +21,7 @@ class ActionModule(ControllerAction):
 
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
         names, phases = Names(parameters["api_group"]), parameters["phases"]
-        found = order_tenant.look_up(kube, names, parameters["name"], parameters["namespace"], ",".join(parameters["label_selectors"]))
+        found = order_tenant.find_all(kube, names, parameters["name"], parameters["namespace"], ",".join(parameters["label_selectors"]))
         orders = [order for order in found if phases is None or order.phase in phases]
         shown = [order_tenant.shown(order) for order in orders]
         actions = next_actions(kube, names, orders, external_controller=parameters["controller"] == "external")

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import Subject
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import TaskCluster
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ResourceSet
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_resources
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.cluster_action import ClusterAction
@@ -17,10 +17,10 @@ class ActionModule(ClusterAction):
     SPEC: ClassVar[Spec] = cluster_resources.SPEC
     RULES: ClassVar[dict[str, Any]] = cluster_resources.RULES
 
-    def work_on(self, subject: Subject, parameters: dict[str, Any]) -> dict[str, Any]:
+    def work_on(self, subject: TaskCluster, parameters: dict[str, Any]) -> dict[str, Any]:
         name = parameters["resource_set"]
         with self.changing(subject, parameters) as provider:
-            spec = provider.status(subject.kept)
+            spec = provider.status(subject.recorded)
             if parameters["state"] == "present":
                 provider.apply_resources(spec, ResourceSet(name, parameters["resources"]))
                 return self.told(provider)

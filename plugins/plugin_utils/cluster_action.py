@@ -14,7 +14,7 @@ from typing import Any
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.fenced_writer import diff
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import Lock
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import Subject, objects, shown
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import TaskCluster, objects, shown
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Names
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import Provider
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ObservedCluster
@@ -28,29 +28,29 @@ class ClusterAction(ControllerAction):
         names = Names(parameters["api_group"])
         if parameters["cluster_order"]:
             order = ClusterOrder.from_object(parameters["cluster_order"], names.group)
-            subject = Subject.of_order(kube, order, parameters["provider"])
+            subject = TaskCluster.of_order(kube, order, parameters["provider"])
         else:
-            subject = Subject.by_name(kube, names, parameters["name"], parameters["namespace"], parameters["provider"])
+            subject = TaskCluster.by_name(kube, names, parameters["name"], parameters["namespace"], parameters["provider"])
         return self.work_on(subject, parameters)
 
     @abstractmethod
-    def work_on(self, subject: Subject, parameters: dict[str, Any]) -> dict[str, Any]:
+    def work_on(self, subject: TaskCluster, parameters: dict[str, Any]) -> dict[str, Any]:
         """What the action is for, and what is printed of it."""
 
-    def changing(self, subject: Subject, parameters: dict[str, Any]) -> AbstractContextManager[Provider]:
+    def changing(self, subject: TaskCluster, parameters: dict[str, Any]) -> AbstractContextManager[Provider]:
         """The provider under the lock that was given, or else under the cluster's own."""
         lock = Lock(**parameters["lock"]) if parameters["lock"] else None
-        return subject.to_change(lock, f"{subject.ref.name}-local-{os.getppid()}-{secrets.token_hex(4)}", self.check_mode)
+        return subject.locked(lock, f"{subject.ref.name}-local-{os.getppid()}-{secrets.token_hex(4)}", self.check_mode)
 
-    def change(self, subject: Subject, parameters: dict[str, Any], work: Callable[[Provider, ObservedCluster], None]) -> dict[str, Any]:
+    def change(self, subject: TaskCluster, parameters: dict[str, Any], work: Callable[[Provider, ObservedCluster], None]) -> dict[str, Any]:
         """Do one change to a cluster that is there, and tell of it."""
         with self.changing(subject, parameters) as provider:
-            work(provider, provider.status(subject.kept))
+            work(provider, provider.status(subject.recorded))
             return self.told(provider)
 
     def told(self, provider: Provider) -> dict[str, Any]:
         changes = provider.changes
         return {"changed": any(change.changed for change in changes), "objects": objects(changes), "diff": diff(changes)}
 
-    def told_of(self, subject: Subject, provider: Provider, spec: ObservedCluster) -> dict[str, Any]:
+    def told_of(self, subject: TaskCluster, provider: Provider, spec: ObservedCluster) -> dict[str, Any]:
         return self.told(provider) | {"cluster": shown(subject, spec)}

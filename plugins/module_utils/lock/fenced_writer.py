@@ -1,10 +1,10 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Writes for an order that only the holder of its lock can make: each object carries the token, and a higher one refuses the write.
+"""Writes for an order that only the holder of its lock can make: each object carries the token, and a higher token rejects the write.
 
-A set of objects is read first and only what differs is written, so that a second run writes nothing. Right before a write the lock
-itself is read once more, unless it was read so recently that it cannot have run out since: objects that a newer run found unchanged
-still carry an older token.
+A set of objects is read first and only differences are written, so that a second run writes nothing. Right before a write the lock itself
+is read again, unless it was read so recently that it cannot have expired since: objects that a newer run found unchanged still carry an
+older token.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Adapt = Callable[[Object, Object], Object]
 
 @dataclass(frozen=True)
 class Change:
-    """What was done to one object, or in check mode would be: created, changed, unchanged or deleted."""
+    """The change of one object, or in check mode the predicted one: created, changed, unchanged or deleted."""
 
     action: str
     before: Object | None
@@ -43,27 +43,27 @@ class Change:
 
 
 class FencedWriter:
-    """Applies and deletes objects under a lock. `token_annotation` is where an object carries the token."""
+    """Applies and deletes objects under a lock. Objects carry its token in `token_annotation`."""
 
     def __init__(self, kube: Kube, lock: Lock, token_annotation: str, check_mode: bool = False) -> None:
         self._kube = self._hub = kube
         self._lock = lock
         self._annotation = token_annotation
         self._check_mode = check_mode
-        self._ours_until = 0.0  # on the monotonic clock, which goes on while this process is stopped
+        self._held_until = 0.0  # on the monotonic clock, which continues while this process is stopped
         self._known: dict[Address, Object] = {}
 
     def on(self, kube: Kube) -> FencedWriter:
-        """A writer for another cluster, under the same lock. The lock stays where it is."""
+        """A writer for another cluster, under the same lock of this hub."""
         other = FencedWriter(kube, self._lock, self._annotation, self._check_mode)
         other._hub = self._hub
         return other
 
     def apply(self, items: Iterable[Object], adapt: Adapt | None = None, known: Sequence[Object] = ()) -> list[Change]:
-        """Bring the objects to what they should be, those that others need first. The first error stops what depends on it.
+        """Apply the objects, those that others depend on first. The first error stops those that depend on it.
 
-        `adapt` is given each object that is there already, as it is right before the write: it returns what is wanted in view of that,
-        and raises where it must not be touched. `known` are objects that were read just now and need not be read again.
+        `adapt` gets each object that exists, as it is right before the write: it returns the wanted object in view of that, and raises
+        where the object must not be changed. `known` are objects that were read just now and need not be read again.
         """
         self._known = {_address(item): item for item in known}
         changes: list[Change] = []
@@ -72,19 +72,19 @@ class FencedWriter:
         return changes
 
     def delete(self, items: Iterable[Object]) -> list[Change]:
-        """Ask for the deletion of the objects, in the opposite order; what is on its way out already is left alone."""
+        """Delete the objects in the opposite order; those that are being deleted already are skipped."""
         changes: list[Change] = []
         for group in reversed(in_order(items)):
             changes += self._together(self._delete, group)
         return changes
 
     def patch(self, item: Object, change: Callable[[Object], Object]) -> Change:
-        """Merge into an object that is there what `change` makes of it as it is now. Nothing is written if that changes nothing."""
+        """Merge what `change` returns for the current object into it. Nothing is written if that changes nothing."""
 
         def attempt() -> Change:
             before = self.current(item)
             if before is None:
-                raise NotFound(f"{_header(item)} is not there any more.")
+                raise NotFound(f"{_header(item)} no longer exists.")
             changes = change(before)
             if holds(before, changes, merged=True):
                 return Change("unchanged", before, before)
@@ -120,14 +120,14 @@ class FencedWriter:
         body = self._with_token(wanted, str(self._lock.token))
         if before is not None:
             body["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"]
-        # What belongs to an order is ours: a field that somebody else has set by hand goes back to what the order says.
+        # The objects of an order belong to this collection: a field that was changed by hand is reset to what the order says.
         after = self._kube.apply(body, force=True)
         return Change("changed" if before else "created", before, after)
 
     def _changes(self, before: Object, wanted: Object) -> bool:
-        """Whether applying `wanted` changes the object. On the hub we know its form; elsewhere it is whatever people have written.
+        """Whether applying `wanted` changes the object. On the hub its form is known; elsewhere users have written it.
 
-        There the server is asked about what seems to differ: it leaves out what is empty, and has its own way to write a quantity.
+        There a dry run decides about an apparent difference: the server drops empty fields, and normalizes quantities.
         """
         if not differs(before, wanted):
             return False
@@ -146,7 +146,7 @@ class FencedWriter:
         try:
             return self._kube.apply(wanted, force=True, dry_run=True)
         except NotFound:
-            # Its namespace would only be made by this run.
+            # Its namespace would only be created by this run.
             return wanted if before is None else before
 
     def _delete(self, item: Object) -> Change:
@@ -159,9 +159,9 @@ class FencedWriter:
         return Change("deleted", before, None)
 
     def current(self, item: Object) -> Object | None:
-        """The object as it is now; LockLost if a newer run has written it."""
+        """The current object; LockLost if a newer run has written it."""
         metadata = item["metadata"]
-        # Taken out: after a conflict it must be read.
+        # Removed: after a conflict it must be read.
         found = self._known.pop(_address(item), None)
         if found is None:
             found = self._kube.find(item["apiVersion"], item["kind"], metadata["name"], metadata.get("namespace"))
@@ -169,22 +169,22 @@ class FencedWriter:
             token = found["metadata"].get("annotations", {}).get(self._annotation, "0")
             if token.isdigit() and int(token) > self._lock.token:
                 raise LockLost(
-                    f"{item['kind']} {metadata['name']} was written by a later run, with token {token} against our {self._lock.token}. "
-                    "Nothing was written; that run goes on."
+                    f"{item['kind']} {metadata['name']} was written by a later run: its token is {token}, that of this run "
+                    f"{self._lock.token}. Nothing was written; that run continues."
                 )
         return found
 
     def verify(self) -> None:
-        """LockLost unless the lock is still ours. For right before a write that is not on the hub: no token goes with that."""
+        """LockLost unless the lock is still held. For use right before a write elsewhere than on the hub, which carries no token."""
         before = time.monotonic()
         state = verify(self._hub, self._lock)
         expires, now = state.expires(), self._hub.server_time()
         if expires and now:
             # The server's clock is known to a second.
-            self._ours_until = before + (expires - now).total_seconds() - 1.0
+            self._held_until = before + (expires - now).total_seconds() - 1.0
 
     def _verify(self) -> None:
-        if time.monotonic() >= self._ours_until:
+        if time.monotonic() >= self._held_until:
             self.verify()
 
 
@@ -193,13 +193,13 @@ def _address(item: Object) -> Address:
 
 
 def _content(item: Object) -> Object:
-    """The object without the server's bookkeeping of its versions."""
+    """The object without the fields that the server changes with each version."""
     kept = {key: value for key, value in item["metadata"].items() if key not in ("managedFields", "resourceVersion", "generation")}
     return item | {"metadata": kept}
 
 
 def differs(present: Object, wanted: Object) -> bool:
-    """Whether applying `wanted` would change `present`: a value is not as wanted, or a field of ours is no longer wanted."""
+    """Whether applying `wanted` would change `present`: a value differs, or a field that we own is no longer wanted."""
     ours = next(
         (
             entry.get("fieldsV1")
@@ -214,9 +214,9 @@ def differs(present: Object, wanted: Object) -> bool:
 
 
 def holds(present: Any, wanted: Any, merged: bool = False) -> bool:
-    """Whether all of `wanted` is in `present`. The server may add fields to an object, but never entries to a list of ours.
+    """Whether `present` contains all of `wanted`. The server may add fields to an object, but never entries to a list of ours.
 
-    None is a field that is left to the server, but where `wanted` is to be `merged` one that must not be there.
+    None is a field that the server may set; where `wanted` is to be `merged`, one that must not exist.
     """
     if isinstance(wanted, Mapping):
         asked = wanted.items() if merged else [entry for entry in wanted.items() if entry[1] is not None]
@@ -227,13 +227,13 @@ def holds(present: Any, wanted: Any, merged: bool = False) -> bool:
 
 
 def _has_unwanted(fields: Mapping[str, Any], wanted: Any) -> bool:
-    """Whether a field that we own, by the server's book, is not in `wanted`. Lists were compared in full already."""
+    """Whether a field that we own, by its managedFields, is not in `wanted`. Lists were compared in full already."""
     for key, inner in fields.items():
         name = key[2:]
         if not key.startswith("f:") or name.endswith("/lock-token"):
             continue
         if name == "annotations" and all(key == "." or key.endswith("/lock-token") for key in inner):
-            # Our own token is there, and is not part of what is wanted.
+            # The token of the lock is not part of what is wanted.
             continue
         if not isinstance(wanted, Mapping) or name not in wanted:
             return True
@@ -243,7 +243,7 @@ def _has_unwanted(fields: Mapping[str, Any], wanted: Any) -> bool:
 
 
 def diff(changes: Sequence[Change]) -> list[dict[str, str]]:
-    """Before and after for `--diff`, an object each. Values of secrets are not shown, only that they differ."""
+    """Before and after for `--diff`, one entry for each object. Values of Secrets are not shown, only that they differ."""
     return [
         {
             "before_header": _header(change.item),
@@ -268,5 +268,5 @@ def _readable(item: Object | None, other: Object | None) -> str:
     shown["metadata"] = {key: value for key, value in item["metadata"].items() if key in keep}
     if item["kind"] == "Secret":
         known = (other or {}).get("data") or {}
-        shown["data"] = {key: "(as before)" if known.get(key) == value else "(hidden)" for key, value in (item.get("data") or {}).items()}
+        shown["data"] = {key: "(unchanged)" if known.get(key) == value else "(hidden)" for key, value in (item.get("data") or {}).items()}
     return json.dumps(shown, indent=2, sort_keys=True) + "\n"

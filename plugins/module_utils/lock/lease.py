@@ -1,12 +1,12 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The cluster lock: a Lease per order that one run holds, renews and gives back; it never keeps anyone's work waiting for ever.
+"""The lock of an order: a Lease that one run holds, renews and releases; it expires when its run dies.
 
-The event source that leads holds one of the same making, of the kind `leader`.
+The leader of the event sources holds a Lease of the same form, of the kind `leader`.
 
-What it assumes of clocks: only the API server's counts, as its `Date` header tells it. That is up to a second behind, so a renewal is
-written down as one second later, and rounding never frees a lease early. Between two answers a monotonic clock counts on from the last.
-Where no Date is to be had, a lease counts as expired once it was seen unchanged for its whole duration on a monotonic clock.
+Assumptions about clocks: only the API server's clock counts, as its `Date` header shows it. That is up to a second behind, so a renewal is
+dated one second later, and rounding never frees a Lease early. Between two answers a monotonic clock continues from the last one. Where a
+server sends no Date, a Lease counts as expired once it was observed unchanged for its whole duration on a monotonic clock.
 
 `leaseTransitions` is the fencing token: it grows with each new holder and never shrinks, because a released lease is emptied and kept.
 """
@@ -31,27 +31,27 @@ POLL_SECONDS = 1.0
 SECOND = datetime.timedelta(seconds=1)
 LEASE_NAME = re.compile("cluster-(.+)-lock")
 ORDER, LEADER = "order", "leader"  # the kinds of locks
-# Of a lock without a Lease, see `last_lock`: higher than any that a Lease gives, whose count ends before it.
+# The token of a lock without a Lease, see `last_lock`: higher than any Lease can count.
 LAST_TOKEN = 2**31
 
 
 class LockHeld(KubeError):
-    """Another run holds the lock. That is not a failure of the order: the other run is doing the work."""
+    """Another run holds the lock. That is no failure of the order: the other run does the work."""
 
     retryable = True
 
     def __init__(self, state: LockState) -> None:
-        super().__init__(f"The lock of {state.namespace}/{state.order} is held by {state.holder}; it is freed when that run ends.")
+        super().__init__(f"The lock of {state.namespace}/{state.order} is held by {state.holder}; it is released when that run ends.")
         self.state = state
 
 
 class LockLost(KubeError):
-    """The lock has gone to another run, so nothing may be written any more; that run does the work."""
+    """Another run holds the lock now, so nothing may be written any more; that run does the work."""
 
 
 @dataclass(frozen=True)
 class LockState:
-    """What a Lease says. `holder` is empty when the lock is free."""
+    """The state of a Lease. `holder` is empty when the lock is free."""
 
     namespace: str
     order: str
@@ -67,18 +67,18 @@ class LockState:
         return self.renewed + datetime.timedelta(seconds=self.duration) if self.renewed else None
 
     def expired_at(self, now: datetime.datetime | None) -> datetime.datetime | None:
-        """Since when its holder is overdue, which has neither renewed it nor given it back; None where it is not, or no clock tells."""
+        """When it expired without a release; None where it did not, or where no clock shows it."""
         expires = self.expires()
         return expires if self.holder and now is not None and expires is not None and now > expires else None
 
     def is_free(self, now: datetime.datetime | None) -> bool:
-        """Whether anyone may take it, as far as a clock tells."""
+        """Whether it may be taken, as far as a clock shows."""
         return not self.holder or self.expired_at(now) is not None
 
 
 @dataclass(frozen=True)
 class Lock:
-    """A lock that is held: who holds it, and the token that goes with each write."""
+    """A held lock: its holder, and the token that each write carries."""
 
     namespace: str
     order: str
@@ -94,7 +94,7 @@ class Lock:
         return self.token < LAST_TOKEN
 
     def as_dict(self) -> dict[str, Any]:
-        """For a playbook's variables, and back by `Lock(**variables)`. Playbooks have the locks of orders only."""
+        """For the variables of a playbook, and back by `Lock(**variables)`. Playbooks hold the locks of orders only."""
         return {name: value for name, value in vars(self).items() if name != "kind"}
 
 
@@ -103,7 +103,7 @@ def lease_name(order: str, kind: str = ORDER) -> str:
 
 
 def labels(kind: str = ORDER) -> dict[str, str]:
-    """What finds the locks among all the Leases of a hub, most of which belong to its nodes and controllers."""
+    """The labels that select the locks among all Leases of a hub, most of which belong to nodes and controllers."""
     return {"openfleet.clusters/lock": kind}
 
 
@@ -114,13 +114,13 @@ def read(kube: Kube, namespace: str, order: str, kind: str = ORDER) -> LockState
 
 
 def read_all(kube: Kube, namespace: str | None = None) -> list[LockState]:
-    """The state of every lock there is, in one namespace or in all."""
+    """The state of every lock, in one namespace or in all."""
     found = map(state_of, kube.list_all(API_VERSION, "Lease", namespace))
     return [state for state in found if state]
 
 
 def state_of(lease: Object) -> LockState | None:
-    """What a Lease says, if it is the lock of an order."""
+    """The state of a Lease that is the lock of an order; None for any other Lease."""
     name = LEASE_NAME.fullmatch(lease["metadata"]["name"])
     return _state(lease["metadata"]["namespace"], name[1], lease) if name else None
 
@@ -137,9 +137,9 @@ def acquire(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Lock:
-    """Take the lock, waiting up to `wait_timeout` seconds for it; LockHeld if another run has it still. Taking it twice is once.
+    """Take the lock, waiting up to `wait_timeout` seconds; LockHeld if another run still holds it. Taking it twice renews it.
 
-    `seen` is what `read` told just now, and saves the first look.
+    `seen` is what `read` returned just now, and saves the first request.
     """
     deadline = clock() + wait_timeout
     seen_version, seen_since = "", clock()
@@ -156,12 +156,12 @@ def acquire(
             if stale or state.is_free(now):
                 return _take(kube, state, holder, duration, now)
         except (Conflict, LockLost):
-            # Somebody was quicker; whoever it was is seen in the next look.
+            # Another run was faster; the next read shows which.
             continue
         except NotFound:
             if not state.version:
                 raise
-            # The Lease was deleted since; without one before, it is the namespace that is missing.
+            # The Lease was deleted since; without one before, the namespace is missing.
             continue
         if clock() >= deadline:
             raise LockHeld(state)
@@ -173,7 +173,7 @@ def acquire_all(
 ) -> list[Lock]:
     """Take the locks of several orders, each a namespace and a name: all of them, or LockHeld and none.
 
-    They are taken in one order by everybody, so that two runs never wait for each other, and those taken already are renewed meanwhile.
+    All runs take them in the same order, so that two never wait for each other. Those already held are renewed meanwhile.
     """
     deadline = time.monotonic() + wait_timeout
     held: list[Lock] = []
@@ -202,19 +202,19 @@ def acquire_all(
 
 
 def last_lock(namespace: str, order: str, holder: str) -> Lock:
-    """What a run goes by that deletes an order in a namespace that is itself being deleted: no Lease can be made there any more.
+    """The lock of a run that deletes an order in a namespace that is itself being deleted: no Lease can be created there any more.
 
-    Why that is safe, though two such runs may work side by side: deleting twice is deleting once. Whoever took the lock before, to make
-    or change the cluster, cannot renew it once its Lease is gone, and `verify` refuses each task of it from then on. What it has already
-    sent may still arrive: then the cluster is seen to be there, the order keeps its finalizers, and the next run deletes that too. Nobody
-    can come after: a namespace that is being deleted never comes back. One that is made anew under that name has other orders in it, and
-    a Lease as soon as a run takes one of them up: that ends this lock.
+    Why that is safe, though two such runs may work at once: deleting twice is harmless. A run that held the lock before, to create or
+    change the cluster, cannot renew it once its Lease is deleted, and `verify` refuses each of its tasks from then on. A request it has
+    already sent may still arrive: then the cluster is observed, the order keeps its finalizers, and the next run deletes it too. No run
+    follows: a namespace that is being deleted never comes back. A new one of that name has other orders, and a Lease as soon as a run
+    locks one of them: that ends this lock.
     """
     return Lock(namespace, order, holder, LAST_TOKEN, DURATION, "", "")
 
 
 def predict(state: LockState, holder: str, duration: int, now: datetime.datetime | None, wait_timeout: float = 0) -> Lock:
-    """The lock that `acquire` would give, LockHeld where it would give none. What it would have to wait for is taken to end in time."""
+    """The lock that `acquire` would return, LockHeld where it would raise it. It assumes that a wait would succeed."""
     if state.holder == holder:
         return _held(state)
     if wait_timeout <= 0 and not state.is_free(now):
@@ -223,18 +223,18 @@ def predict(state: LockState, holder: str, duration: int, now: datetime.datetime
 
 
 def renew(kube: Kube, lock: Lock) -> Lock:
-    """Hold the lock for another duration; LockLost if it is no longer ours."""
+    """Hold the lock for another duration; LockLost if another run holds it."""
     return _write_as_holder(kube, lock, lock.holder)
 
 
 def release_held(kube: Kube, namespace: str, order: str, holder: str) -> bool:
-    """Give back a lock of which only the holder is known. False, and nothing changed, if it is another's or nobody's."""
+    """Release a lock of which only the holder is known. False, and nothing changed, if this holder does not hold it."""
     state = read(kube, namespace, order)
     return state.holder == holder and release(kube, _held(state))
 
 
 def release(kube: Kube, lock: Lock) -> bool:
-    """Give the lock back. False, and nothing changed, if it is not ours: then somebody else works under it."""
+    """Release the lock. False, and nothing changed, if another run holds it."""
     if not lock.has_lease:
         return False
     try:
@@ -245,12 +245,12 @@ def release(kube: Kube, lock: Lock) -> bool:
 
 
 def verify(kube: Kube, lock: Lock) -> LockState:
-    """Raise LockLost unless the lock is still ours. Ask right before a write."""
+    """Raise LockLost unless the lock is still held. Call it right before a write."""
     state = read(kube, lock.namespace, lock.order, lock.kind)
     if (state.holder, state.token) != ((lock.holder, lock.token) if lock.has_lease else ("", 0)):
         raise LockLost(
-            f"The lock of {lock.namespace}/{lock.order} is no longer ours: it has token {state.token}, holder {state.holder or 'nobody'}. "
-            "Nothing was written; the run that holds it goes on."
+            f"The lock of {lock.namespace}/{lock.order} is lost: it has token {state.token}, holder {state.holder or 'none'}. "
+            "Nothing was written; the run that holds it continues."
         )
     return state
 
@@ -262,7 +262,7 @@ def _take(kube: Kube, state: LockState, holder: str, duration: int, now: datetim
 
 
 def _write_as_holder(kube: Kube, lock: Lock, holder: str) -> Lock:
-    """Compare and swap on the version we know; where it is not the newest, look whether the lock is still ours and try again."""
+    """Compare and swap on the known version; where that is not the newest, verify that the lock is still held and try again."""
     if not lock.version:
         lock = replace(lock, version=verify(kube, lock).version)
     while True:
@@ -293,14 +293,14 @@ def _state(namespace: str, order: str, lease: Object, kind: str = ORDER) -> Lock
 
 
 def _write(kube: Kube, lock: Lock, now: datetime.datetime | None) -> Lock:
-    """Write the lock's Lease, if it is at the version that the lock knows. Without a holder it is emptied, but its token stays."""
+    """Write the lock's Lease, if it is at the version that the lock knows. Without a holder it is emptied, and keeps its token."""
     renewed = _micro_time((now or datetime.datetime.now(datetime.UTC)) + SECOND)
     held = {"holderIdentity": lock.holder, "acquireTime": lock.acquired, "renewTime": renewed}
     spec = {"leaseDurationSeconds": lock.duration, "leaseTransitions": lock.token} | (held if lock.holder else dict.fromkeys(held))
     metadata = {"name": lease_name(lock.order, lock.kind), "namespace": lock.namespace, "labels": labels(lock.kind)}
     lease: Object = {"apiVersion": API_VERSION, "kind": "Lease", "metadata": metadata}
     if lock.version:
-        # Not replaced as a whole: that would make a deleted Lease anew, and take away labels that others have put on it.
+        # Not replaced as a whole: that would create a deleted Lease again, and remove labels of other controllers.
         seen = lease | {"metadata": metadata | {"resourceVersion": lock.version}}
         written = kube.patch(seen, {"spec": spec, "metadata": {"labels": labels(lock.kind)}})
     else:

@@ -1,9 +1,9 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A process of its own that renews the locks of one playbook run for exactly as long as that run's process lives.
+"""A separate process that renews the locks of one playbook run for exactly as long as the run's process lives.
 
-A task cannot do it: it ends long before the run does. The process is started with everything it needs on its standard input, never on
-its command line, and watches the run by the kernel's handle of it, which no other process can inherit by chance.
+A task cannot do it: it ends long before the run does. The process gets everything it needs on its standard input, never on its command
+line, and watches the run by a pidfd, which can never mean another process.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ COLLECTIONS = Path(__file__).absolute().parents[6]
 
 
 def start(options: Mapping[str, Any], locks: Sequence[Lock], run: int) -> subprocess.Popen[bytes]:
-    """Renew `locks` over the connection that `options` describe, until the process `run` ends."""
+    """Renew `locks` over the connection of `options` until the process `run` ends."""
     path = os.pathsep.join([str(COLLECTIONS), *filter(None, [os.environ.get("PYTHONPATH", "")])])
     process = subprocess.Popen(
-        # -P: nothing in the folder that the run was started in is taken for a module.
+        # -P: no file in the working directory of the run is imported as a module.
         [sys.executable, "-P", "-m", __name__],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=dict(os.environ) | {"PYTHONPATH": path},
-        # Signals meant for the run's terminal are not meant for it: it ends with the run.
+        # Signals to the terminal of the run are not for it: it ends with the run.
         start_new_session=True,
     )
     work = {"options": dict(options), "locks": [lock.as_dict() for lock in locks], "run": run}
@@ -50,11 +50,11 @@ def start(options: Mapping[str, Any], locks: Sequence[Lock], run: int) -> subpro
 
 
 def run_identity(run: int, part: str = "") -> str:
-    """A holder that is the same in every task of the run `run`, and that no other has, not even one that gets its process id later.
+    """A holder identity that is the same in every task of the run `run` and unique, also when its process id is used again.
 
-    `part` tells apart what works side by side in one run.
+    `part` distinguishes holders within one run.
     """
-    # Of the fields behind the name in brackets the 20th is when it started, in ticks since the machine did.
+    # Of the fields after the name in brackets the 20th is the start time, in ticks since boot.
     started = Path(f"/proc/{run}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
     machine = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     whole = json.dumps([socket.gethostname(), machine, run, started, part])
@@ -66,7 +66,7 @@ def renewal_interval(locks: Sequence[Lock]) -> float:
 
 
 def keep(kube: Kube, locks: Sequence[Lock], run_handle: int) -> None:
-    """Renew every third of the duration until the run has ended or no lock is ours any more."""
+    """Renew every third of the duration until the run has ended or no lock is held any more."""
     held = list(locks)
     watched = select.poll()
     watched.register(run_handle, select.POLLIN)
@@ -77,7 +77,7 @@ def keep(kube: Kube, locks: Sequence[Lock], run_handle: int) -> None:
             return
         due = time.monotonic() + interval
         results = kube.in_parallel(lambda lock: renew(kube, lock), held)
-        # An unreachable server is asked again next time: until the lease expires it is still ours.
+        # An unreachable server is asked again next time: the lock is held until the Lease expires.
         kept = [lock if isinstance(result, KubeError) else result for lock, result in zip(held, results, strict=True)]
         lost = [isinstance(result, LockLost) for result in results]
         held = [lock for lock, gone in zip(kept, lost, strict=True) if not gone]
@@ -91,7 +91,7 @@ def main() -> None:
         return
     fields = {field.name for field in dataclasses.fields(Lock)}
     locks = [Lock(**{name: value for name, value in entry.items() if name in fields}) for entry in work["locks"]]
-    # What hangs is given up, all tries together, about when the next renewal is due, and not when the lease has long expired.
+    # All tries of a hanging request together end about when the next renewal is due, before the Lease expires.
     interval = renewal_interval(locks)
     keep(Kube.connect(work["options"], urllib3.Timeout(connect=interval / TRIES, read=interval)), locks, handle)
 

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One cluster as a task works on it: that of an order, or one without any. Which provider it has only the factory knows."""
+"""One cluster as a task works on it: that of an order, or one without an order. Only the factory knows its provider."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
-class Subject:
-    """Which cluster a task is about, and who serves it. What is `kept` of it helps the provider to find it.
+class TaskCluster:
+    """The cluster of a task and its provider, which finds it by what is `recorded` of it.
 
-    Its lock is `lock_name` in `lock_namespace`: that of its order, so that a task and the playbooks never work on it at once.
+    Its lock is `lock_name` in `lock_namespace`: that of its order, so that a task and the playbooks never change it at once.
     """
 
     ref: ClusterRef
     provider: str
     names: Names
-    kept: ObservedCluster
+    recorded: ObservedCluster
     lock_namespace: str
     lock_name: str
 
     @classmethod
-    def of_order(cls, kube: Kube, order: ClusterOrder, provider: str | None) -> Subject:
+    def of_order(cls, kube: Kube, order: ClusterOrder, provider: str | None) -> TaskCluster:
         made_by = provider_type(order)
         if provider and made_by and provider != made_by:
             raise Invalid(
-                f"The cluster of {order.namespace}/{order.name} was made by the provider {made_by} and cannot be served by {provider};"
+                f"The cluster of {order.namespace}/{order.name} was created by the provider {made_by} and cannot be served by {provider};"
                 " delete the order and place another one to change the provider.",
                 ["provider"],
             )
@@ -53,19 +53,19 @@ class Subject:
         return cls(cluster_ref(kube, order), made_by or provider or "", order.names, recorded_cluster(order), order.namespace, order.name)
 
     @classmethod
-    def by_name(cls, kube: Kube, names: Names, name: str, namespace: str, provider: str) -> Subject:
-        """A cluster without an order. Its labels tell it from others in the namespace."""
+    def by_name(cls, kube: Kube, names: Names, name: str, namespace: str, provider: str) -> TaskCluster:
+        """A cluster without an order. Its labels distinguish it from others in the namespace."""
         labels = {f"{names.group}/cluster": label_value(name)}
         ref = ClusterRef(kube, name, namespace, labels, names.resource_class_label)
         return cls(ref, provider, names, ObservedCluster(), lock_namespace=namespace, lock_name=name)
 
-    def to_look(self) -> Provider:
-        """The provider, which without a lock can change nothing."""
+    def reader(self) -> Provider:
+        """The provider without permission to change anything."""
         return ProviderFactory.at(self.provider, self.ref)
 
     @contextlib.contextmanager
-    def to_change(self, lock: Lock | None, holder: str, check_mode: bool) -> Iterator[Provider]:
-        """The provider, with the lock that the run has, or with the cluster's own for as long as this lasts."""
+    def locked(self, lock: Lock | None, holder: str, check_mode: bool) -> Iterator[Provider]:
+        """The provider under the lock of the run, or under the cluster's own, which is held within the context."""
         kube, own = self.ref.kube, lock is None
         if lock is None and check_mode:
             lock = predict(read(kube, self.lock_namespace, self.lock_name), holder, DURATION, kube.server_time())
@@ -79,41 +79,41 @@ class Subject:
                 release(kube, lock)
 
 
-def bring_about(provider: Provider, kept: ObservedCluster, request: ClusterRequest) -> ObservedCluster:
-    """Make the cluster, or change it to what is asked for now."""
+def create_or_update(provider: Provider, recorded: ObservedCluster, request: ClusterRequest) -> ObservedCluster:
+    """Create the cluster, or update it to the request."""
     wanted = checked(type(provider), request)
     provider.rely_on(wanted)
-    spec = provider.status(kept)
+    spec = provider.status(recorded)
     if spec.is_going:
-        raise NotReadyYet(f"The cluster {provider.ref.name} is still being deleted; it is made again when it is gone.")
+        raise NotReadyYet(f"The cluster {provider.ref.name} is still being deleted; it can be created again once that is done.")
     return provider.update(spec, wanted) if spec.exists else provider.create(wanted)
 
 
 def wait_until_ready(provider: Provider, spec: ObservedCluster, timeout: float) -> ObservedCluster:
-    """Look until the cluster is ready. One that has failed is not waited for."""
+    """Poll until the cluster is ready. A failed one ends the wait."""
 
-    def look() -> ObservedCluster | None:
-        seen = provider.status(spec)
-        if seen.status == "failed":
-            raise ProviderError(f"The cluster {provider.ref.name} has failed: {seen.status_details}.")
-        return seen if seen.status == "ready" else None
+    def ready() -> ObservedCluster | None:
+        cluster = provider.status(spec)
+        if cluster.status == "failed":
+            raise ProviderError(f"The cluster {provider.ref.name} has failed: {cluster.status_details}.")
+        return cluster if cluster.status == "ready" else None
 
     def problem() -> str:
-        seen = provider.status(spec)
-        return f"The cluster {provider.ref.name} is not ready after {timeout:g} s, but {seen.status}: {seen.status_details}."
+        cluster = provider.status(spec)
+        return f"The cluster {provider.ref.name} is not ready after {timeout:g} s: it is {cluster.status}, {cluster.status_details}."
 
-    return _poll(look, timeout, problem)
+    return _poll(ready, timeout, problem)
 
 
 def wait_until_gone(try_to_delete: Callable[[], bool], name: str, timeout: float) -> None:
-    """Ask for the deletion until nothing is left; each time anew, because one step of it may need another to be over."""
-    _poll(try_to_delete, timeout, lambda: f"The cluster {name} is not gone after {timeout:g} s; the deletion goes on.")
+    """Delete until nothing is left; repeatedly, because one step of a deletion may depend on the end of another."""
+    _poll(try_to_delete, timeout, lambda: f"The cluster {name} is not gone after {timeout:g} s; its deletion continues.")
 
 
-def _poll(look: Callable[[], Found | None], timeout: float, problem: Callable[[], str]) -> Found:
+def _poll(attempt: Callable[[], Found | None], timeout: float, problem: Callable[[], str]) -> Found:
     deadline = time.monotonic() + timeout
     while True:
-        found = look()
+        found = attempt()
         if found:
             return found
         if time.monotonic() >= deadline:
@@ -121,7 +121,7 @@ def _poll(look: Callable[[], Found | None], timeout: float, problem: Callable[[]
         time.sleep(POLL_SECONDS)
 
 
-def shown(subject: Subject, spec: ObservedCluster) -> Object:
+def shown(subject: TaskCluster, spec: ObservedCluster) -> Object:
     """A cluster for a task's result."""
     fields = ("internal_id", "external_id", "status", "status_details", "retryable", "cloud_provider", "region", "multi_az")
     more = ("version", "api_url", "console_url", "installed", "updating")
@@ -137,5 +137,5 @@ def shown(subject: Subject, spec: ObservedCluster) -> Object:
 
 
 def objects(changes: Sequence[Change]) -> list[Object]:
-    """What was done, an entry for each object, for a task's result."""
+    """The changes for a task's result, one entry for each object."""
     return [{"kind": change.item["kind"], "name": change.item["metadata"]["name"], "action": change.action} for change in changes]

@@ -1,9 +1,9 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Everything about one order and its cluster for a support case, in one archive without secrets.
+"""Diagnostics of one order and its cluster for a support case, as one archive without secrets.
 
-Secrets are hidden in three ways: what a Secret holds is not written; where one of these values occurs anywhere else, it is replaced;
-and so is whatever looks like a private key or a signed token. An archive of an unchanged order is the same, byte by byte.
+Secrets are redacted in three ways: the content of a Secret is not written; its values are replaced wherever else they occur; and so is
+everything that looks like a private key or a signed token. Archives of an unchanged order are identical.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Files = dict[str, str]
 
 
 def collect(kube: Kube, names: Names, namespace: str, name: str, client: str | None = None) -> Files:
-    """The texts of the archive by their names; NotFound where there is nothing of such an order."""
+    """The files of the archive by name; NotFound where the order and its objects do not exist."""
     item = kube.find(names.api_version, "ClusterOrder", name, namespace)
     order = ClusterOrder.from_object(item, names.group) if item else None
     working = working_namespace(namespace, name)
@@ -65,8 +65,8 @@ def collect(kube: Kube, names: Names, namespace: str, name: str, client: str | N
         **_by_kind("cluster", inside),
         "not_read.txt": "".join(f"{line}\n" for line in [*hub.problems, *problems]),
     }
-    hidden = _Hidden(entry for entry in [*objects, *inside] if entry["kind"] == "Secret")
-    return {path: hidden.out_of(text) for path, text in files.items()}
+    redaction = _Redaction(entry for entry in [*objects, *inside] if entry["kind"] == "Secret")
+    return {path: redaction.apply(text) for path, text in files.items()}
 
 
 def archive(folder: str, files: Mapping[str, str]) -> bytes:
@@ -82,22 +82,22 @@ def archive(folder: str, files: Mapping[str, str]) -> bytes:
     return content.getvalue()
 
 
-class _Hidden:
-    """What must not be in a text."""
+class _Redaction:
+    """Redacts the values of Secrets."""
 
     def __init__(self, secrets: Iterable[Object]) -> None:
         values = {value for secret in secrets for value in _values(secret)}
         # The longest first: one may be a part of another.
         self._values = sorted((value for value in values if len(value) >= LEAST_SECRET), key=len, reverse=True)
 
-    def out_of(self, text: str) -> str:
+    def apply(self, text: str) -> str:
         for value in self._values:
             text = text.replace(value, HIDDEN)
         return LOOKS_SECRET.sub(HIDDEN, text)
 
 
 def _values(secret: Object) -> Iterator[str]:
-    """What a Secret holds: as it is stored, as it is meant, and as JSON writes that."""
+    """The values of a Secret: encoded, decoded, and as JSON writes them."""
     for encoded in (secret.get("data") or {}).values():
         yield encoded
         try:
@@ -110,7 +110,7 @@ def _values(secret: Object) -> Iterator[str]:
 
 
 def _inner(text: str) -> Iterator[str]:
-    """The secrets in a Secret that is a document itself, a pull secret or a kubeconfig: what stands under a name that says so."""
+    """The values below names such as `token` in a Secret that is a document itself, a pull secret or a kubeconfig."""
 
     def under(value: Any, named_so: bool) -> Iterator[str]:
         if isinstance(value, dict):
@@ -129,19 +129,19 @@ def _inner(text: str) -> Iterator[str]:
 
 
 def _inside(kube: Kube, order: ClusterOrder | None, client: str | None) -> tuple[list[Object], list[str]]:
-    """What the cluster itself tells, and why it tells no more. A broken cluster is what most support cases are about."""
+    """Objects of the cluster itself, and why others are missing: most support cases are about a broken cluster."""
     kind = provider_type(order) if order else ""
     if order is None or not kind:
-        return [], ["The cluster was not asked: none is made yet."]
+        return [], ["The cluster was not read: it does not exist yet."]
     try:
         found = ProviderFactory.at(kind, cluster_ref(kube, order)).kubeconfig(recorded_cluster(order))
         with OcClient.connected(found.content, client) as cluster:
             objects = cluster.get(IN_CLUSTER, ["--all-namespaces"])
             problems = list(cluster.problems)
-            # Kubernetes has no such kinds, which is no problem.
+            # Only OpenShift has these kinds, so their absence is no problem.
             return objects + cluster.get(IN_OPENSHIFT, []), problems
     except KubeError as error:
-        return [], [f"The cluster was not asked: {error}"]
+        return [], [f"The cluster was not read: {error}"]
 
 
 def _by_kind(folder: str, objects: Iterable[Object]) -> Files:
@@ -152,7 +152,7 @@ def _by_kind(folder: str, objects: Iterable[Object]) -> Files:
 
 
 def _plain(item: Object) -> Object:
-    """An object without the server's bookkeeping, and of a Secret only its keys."""
+    """An object without managedFields, and a Secret with its keys only."""
     metadata = {key: value for key, value in item["metadata"].items() if key != "managedFields"}
     if LAST_APPLIED in (metadata.get("annotations") or {}):
         metadata["annotations"] = {key: value for key, value in metadata["annotations"].items() if key != LAST_APPLIED}
@@ -164,7 +164,7 @@ def _plain(item: Object) -> Object:
 
 
 def _jobs(order: ClusterOrder | None, lock: Mapping[str, str]) -> list[Object]:
-    """Who has worked on the order, as far as it is known: the last run, who holds the lock, and who wrote which part when."""
+    """The known writers of the order: the last run, the holder of the lock, and the managers of its fields."""
     if order is None:
         return [{"holder": lock["holder"]}]
     written = [
@@ -181,7 +181,7 @@ def _summary(namespace: str, name: str, order: ClusterOrder | None, lock: Mappin
     lines = [
         f"ClusterOrder {namespace}/{name}",
         f"Template:  {order.template_id}",
-        f"Phase:     {order.phase or 'nobody has taken it up'}",
+        f"Phase:     {order.phase or 'not prepared by a run yet'}",
         f"Provider:  {provider_type(order) or 'none yet'}",
         f"Lock:      {lock['holder'] or 'free'}, token {lock['token']}",
     ]

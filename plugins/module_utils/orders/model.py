@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The ClusterOrder and the names around it: what is ordered and what is known of it. It talks to nobody and decides nothing."""
+"""The ClusterOrder as an immutable value, with its names, failure and hashes. It sends no requests and decides nothing."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Names:
 
     @property
     def controller_finalizer(self) -> str:
-        """Of whoever plays the controller."""
+        """Set by the controller of orders: the external one, or this collection."""
         return f"{self.group}/finalizer"
 
     @property
     def infrastructure_finalizer(self) -> str:
-        """Ours, on the order and on its namespace."""
+        """Set by this collection on the order and on its namespace."""
         return f"{self.group}/infrastructure"
 
     @property
@@ -102,13 +102,13 @@ class Failure:
         return status
 
     def is_due(self, now: datetime) -> bool:
-        """Whether it is time to try again. Without a date it is, so that a status somebody edited cannot block an order for ever."""
+        """Whether a retry is due. Without a date it is, so that an edited status cannot block an order for ever."""
         return self.retryable and (self.next_attempt is None or self.next_attempt <= now)
 
 
 @dataclass(frozen=True)
 class ClusterOrder:
-    """A tenant's order as the API server has it. Nothing in it is changed: a new state is a new object."""
+    """A tenant's order as stored on the API server. It is immutable: a new state is a new object."""
 
     namespace: str
     name: str
@@ -127,7 +127,7 @@ class ClusterOrder:
 
     @classmethod
     def from_object(cls, item: Object, group: str = DEFAULT_GROUP) -> ClusterOrder:
-        """The order in an API object. Its `status` has our fields also where another controller's CRD dropped them."""
+        """Parse an API object. The `status` has our fields also where another controller's CRD dropped them."""
         metadata, spec, names = item["metadata"], item.get("spec") or {}, Names(group)
         requests = spec.get("nodeRequests") or []
         return cls(
@@ -149,7 +149,7 @@ class ClusterOrder:
 
     @property
     def labels(self) -> dict[str, str]:
-        """What everything that belongs to the order is labelled with, its working namespace too."""
+        """The labels of all objects of the order, its working namespace included."""
         return {self.names.order_label: label_value(self.name), self.names.order_namespace_label: self.namespace}
 
     @property
@@ -158,12 +158,12 @@ class ClusterOrder:
 
     @property
     def is_applied(self) -> bool:
-        """Whether the spec as it is now went through its template's install once."""
+        """Whether the template's install has completed for the current spec."""
         return bool(self.status.get("configVersion") == config_version(self))
 
     @property
     def failure(self) -> Failure | None:
-        """What went wrong with the spec as it is now. A failure of an older spec, or from before the deletion, is none."""
+        """The failure of the current spec. A failure of an older spec, or from before the deletion, does not count."""
         failure = self.status.get("failure")
         if not failure or self.status.get("observedGeneration", self.generation) != self.generation:
             return None
@@ -174,20 +174,20 @@ class ClusterOrder:
 
 
 def config_version(order: ClusterOrder) -> str:
-    """A short hash of what is carried out of the spec. How the parameters are laid out and the order of the classes don't matter."""
+    """A short hash of the spec. The layout of the parameters and the order of the classes do not matter."""
     try:
         text = json.dumps(json.loads(order.template_parameters or "{}"), sort_keys=True)
-    except (ValueError, RecursionError):  # not JSON: refused later, and still two such texts must not look alike
+    except (ValueError, RecursionError):  # not JSON: rejected later, but two different texts still need two hashes
         text = order.template_parameters
     requests = sorted((request.resource_class, request.number_of_nodes) for request in order.node_requests)
     return _digest(json.dumps([order.template_id, text, requests]))
 
 
 def working_namespace(order_namespace: str, order_name: str) -> str:
-    """The namespace on the hub that holds what is made for an order.
+    """The name of the namespace on the hub that holds the objects of an order.
 
-    Too long a name is cut and gets a hash of both names, and so does one with a dot, which no namespace may have. Two different
-    orders can still get the same name (`a-b` + `c`, `a` + `b-c`): whoever finds the namespace there must ask `owns_namespace`.
+    A name that is too long is cut and gets a hash of both names, and so does one with a dot, which a namespace may not have. Two orders
+    can still have the same one (`a-b` + `c`, `a` + `b-c`): a caller that finds the namespace must check `owns_namespace`.
     """
     joined = f"{order_namespace}-{order_name}"
     if len(joined) <= NAME_LIMIT and "." not in joined:
@@ -196,10 +196,10 @@ def working_namespace(order_namespace: str, order_name: str) -> str:
 
 
 def owns_namespace(order: ClusterOrder, namespace: Object) -> bool:
-    """Whether this Namespace object is the order's own. One without our labels is somebody else's.
+    """Whether this Namespace belongs to the order. One without our labels does not.
 
-    A namespace that an OSAC controller made has only the label with the order's name. That is enough: of two orders with the same
-    working namespace no two have the same name.
+    A namespace of an OSAC controller has only the label with the order's name. That is enough: two orders with the same working
+    namespace never have the same name.
     """
     metadata = namespace["metadata"]
     labels = metadata.get("labels") or {}
@@ -211,7 +211,7 @@ def owns_namespace(order: ClusterOrder, namespace: Object) -> bool:
 
 
 def label_value(name: str) -> str:
-    """A name as a label's value. Our CRD allows no name that is too long for one; others' do."""
+    """A name as a label value. Our CRD allows no name that is too long for one; other CRDs do."""
     return name if len(name) <= NAME_LIMIT else _cut_with_hash(name, name)
 
 
@@ -229,7 +229,7 @@ def _management_state(text: str | None) -> ManagementState:
     word = (text or "managed").strip().lower()
     if word == "managed":
         return "managed"
-    # Whoever wrote something else wanted us to keep our hands off; the status is still shown.
+    # Any other value means that runs must not change the cluster; the status is still updated.
     return "unmanaged" if word == "unmanaged" else "manual"
 
 

@@ -1,13 +1,13 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A ClusterOrder's status under another controller's CRD: cut down to what that accepts, and back. It talks to nobody.
+"""A ClusterOrder's status under OSAC's CRD: reduced to the fields that it accepts, and restored. Pure functions.
 
-OSAC's CRDs know four fields of our status: phase (without Degraded), conditions, clusterReference and nodeRequests. Whatever else
-is written they drop in silence, or refuse, as the newer one does with nodeSets, which there means something else. What the next
-decision depends on must survive that, so it travels in the message of one more condition, the only place those CRDs leave us.
+OSAC's CRDs have four fields of our status: phase (without Degraded), conditions, clusterReference and nodeRequests. The API server drops
+every other field, or rejects it, as the newer CRD does with nodeSets, which has another meaning there. What the next decision depends on
+must survive that, so it is stored in the message of one more condition, the only field those CRDs leave for it.
 
-Where that controller is itself at work, those four fields are its own, and two who write the same would do so for ever. Then ours is
-only what has a name that it cannot have: conditions with our name in front of theirs.
+Where OSAC's controller runs, those four fields are its own, and two controllers that write the same field would do so for ever. Then we
+write only conditions with our own prefix.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import json
 from ..common.types import Object
 
 RECORD = "FulfillmentRecord"
-OURS = "openfleet.clusters/"  # in front of the type of a condition, beside another controller
+OURS = "openfleet.clusters/"  # prefix of condition types beside another controller
 SHARED_FIELDS = ("clusterReference", "nodeRequests")
-# Their phases are Progressing, Failed, Ready and Deleting. A broken cluster must not look as if all were well or under way.
+# OSAC's phases are Progressing, Failed, Ready and Deleting. A broken cluster must look neither ready nor in progress.
 FOREIGN_PHASE = {"Degraded": "Failed"}
 # A condition's message holds 32768 characters and JSON may need six for one, so the longest texts are kept in part only.
 MESSAGE_LIMIT, TASK_LIMIT = 2048, 256
 
 
 def for_foreign_crd(status: Object, stored: Object) -> Object:
-    """A derived status as another controller's CRD takes it; `stored` is the status as the API server has it now.
+    """A derived status in the form that another controller's CRD accepts; `stored` is the current status on the API server.
 
-    The other controller's own fields stay as they are stored. Compare the result with `stored` to see whether a write is needed.
+    The other controller's fields stay unchanged. Compare the result with `stored` to see whether a write is needed.
     """
     result = {name: value for name, value in stored.items() if name not in SHARED_FIELDS}
     result |= {name: status[name] for name in SHARED_FIELDS if name in status}
@@ -36,7 +36,7 @@ def for_foreign_crd(status: Object, stored: Object) -> Object:
 
 
 def beside_controller(status: Object, stored: Object) -> Object:
-    """A derived status as it is written where another controller is at work: nothing of what that writes is touched."""
+    """A derived status for a hub where another controller runs: none of its fields is changed."""
     theirs = [item for item in stored.get("conditions", []) if not _is_ours(item)]
     ours = [item | {"type": f"{OURS}{item['type']}"} for item in status["conditions"]]
     return stored | {"conditions": [*theirs, *ours, _recorded(status)]}
@@ -53,7 +53,7 @@ def is_reduced(stored: Object) -> bool:
 
 
 def restored(stored: Object) -> Object:
-    """A stored status as it was before `for_foreign_crd`; one that never went through it comes back as it is."""
+    """A stored status as before `for_foreign_crd`; one that never went through it is returned unchanged."""
     status = dict(stored)
     if any("resourceClass" not in item for item in stored.get("nodeSets") or []):
         del status["nodeSets"]  # the other controller's
@@ -65,13 +65,13 @@ def restored(stored: Object) -> Object:
     status["conditions"] = [item | {"type": item["type"].removeprefix(OURS)} for item in mine]
     try:
         record = json.loads(found[0]["message"])
-    except (ValueError, KeyError):  # somebody's edit: then nothing is remembered, and the order is looked at afresh
+    except (ValueError, KeyError):  # edited by hand: the record is ignored, and the order is observed again
         return status
     if not isinstance(record, dict):
         return status
     phase = record.pop("phase", None)
     if beside or (phase in FOREIGN_PHASE and status.get("phase") == FOREIGN_PHASE[phase]):
-        status["phase"] = phase  # else the stored one counts: somebody may have changed it
+        status["phase"] = phase  # else the stored one counts: another controller may have changed it
     requested = record.pop("requested", None)
     if isinstance(requested, dict):
         record["nodeSets"] = [{"resourceClass": name, "requested": count, "ready": 0} for name, count in requested.items()]

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which orders a run is about: those that a person, an event of ours, or a webhook's payload names. Of a payload only names count."""
+"""The orders of a run, as named by its variables, by an event of ours, or by a webhook's payload. Only names of a payload are used."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class OrderName(NamedTuple):
 
 
 class NoSuchSelection(Exception):
-    """What was given names no order; the text says what to give."""
+    """The selection names no order; the text says what to give."""
 
 
 def named(name: str | None, namespace: str | None, orders: Sequence[Any], event: Any) -> list[OrderName]:
-    """The orders that are named in any of the usual ways, each once."""
+    """The named orders, each once."""
     found = [_one(entry) for entry in orders]
-    # One without the other, or an empty one, as a survey may give it, must not come to mean every order of the hub.
+    # One without the other, or an empty one, as a survey may give it, must not select every order of the hub.
     if name is not None or namespace is not None:
         found.append(_one({"name": name, "namespace": namespace}))
     if not found and isinstance(event, Mapping):
@@ -32,19 +32,18 @@ def named(name: str | None, namespace: str | None, orders: Sequence[Any], event:
 
 
 def event_of(variables: Mapping[str, Any]) -> Any:
-    """The event that a rules engine gave the run, as it came.
+    """The event that the rules engine passed to the run, unrendered.
 
-    It is looked up here and never given as an argument: Ansible trusts files of variables, and would carry out what a payload has in
-    curly braces.
+    It is read here and never a module argument: Ansible trusts extra variables, and would render template syntax in a payload.
     """
     given = variables.get("ansible_eda")
     if given is None or isinstance(given, Mapping):
         return (given or {}).get("event")
-    raise NoSuchSelection("What is in ansible_eda names no event; give none, or one as ansible-rulebook gives it.")
+    raise NoSuchSelection("The variable ansible_eda holds no event; omit it, or pass the one of ansible-rulebook.")
 
 
 def uids(event: Any) -> dict[OrderName, str]:
-    """Which of those orders that had a name one after the other an event of ours is about. A webhook's payload is not believed that far."""
+    """The uids of the orders in an event of ours. Those in a webhook's payload are not trusted."""
     if not isinstance(event, Mapping) or "payload" in event:
         return {}
     entries = event.get("orders") or [event.get("order")]
@@ -65,7 +64,7 @@ def _one(entry: Any) -> OrderName:
     if isinstance(entry, str) and entry.count("/") == 1:
         entry = dict(zip(("namespace", "name"), entry.split("/"), strict=True))
     parts = [entry.get(key) for key in ("namespace", "name")] if isinstance(entry, Mapping) else []
-    # What comes from a webhook ends up in a path of the API: only what can be a name may pass.
+    # A name from a webhook becomes part of a request path: only a valid DNS name is accepted.
     if not parts or not all(isinstance(part, str) and DNS_NAME.fullmatch(part) for part in parts):
         raise NoSuchSelection("An order is named by its name and its namespace: give both, as name and namespace or as <namespace>/<name>.")
     return OrderName(*map(str, parts))

@@ -1,8 +1,8 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""An order as its tenant deals with it: place, change, withdraw, wait, look up. It takes no lock and makes no cluster.
+"""An order as its tenant uses it: place, change, withdraw, wait, read. It takes no lock and creates no cluster.
 
-What is shown of an order never holds the values of its template's parameters, because some of them are secrets.
+Results never include the values of the template's parameters, because some of them are secrets.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ SHOWN_METADATA = ("name", "namespace", "uid", "generation", "labels", "annotatio
 
 
 class OrderRefused(KubeError):
-    """The order cannot be what is asked for; the text says what to do instead."""
+    """The order cannot be changed as requested; the text says what to do instead."""
 
 
 class OrderFailed(KubeError):
-    """What was waited for will not come without somebody doing something."""
+    """The wait cannot succeed until a person acts."""
 
 
 class NotInTime(KubeError):
-    """What was waited for has not come yet."""
+    """The wait timed out."""
 
     retryable = True
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a tenant asks for. None means: as it is, and the template's default in a new order."""
+    """What a tenant wants. None means unchanged, and the template's default in a new order."""
 
     namespace: str
     name: str
@@ -64,12 +64,12 @@ def find(kube: Kube, names: Names, namespace: str, name: str) -> ClusterOrder | 
 
 
 def place(kube: Kube, names: Names, wanted: Wanted, *, force: bool = False, check_mode: bool = False) -> Change:
-    """Make the order what is asked for. What another manager has set is an ApplyConflict, unless `force`."""
+    """Create or change the order. A field of another manager is an ApplyConflict, unless `force`."""
     return retry_conflicts(lambda: _place(kube, names, wanted, force, check_mode))
 
 
 def withdraw(kube: Kube, names: Names, namespace: str, name: str, *, check_mode: bool = False) -> Change | None:
-    """Ask for the order's deletion, which takes its cluster with it. None if there is no such order."""
+    """Delete the order, and with it its cluster. None if there is no such order."""
     order = find(kube, names, namespace, name)
     if order is None:
         return None
@@ -98,7 +98,7 @@ def _place(kube: Kube, names: Names, wanted: Wanted, force: bool, check_mode: bo
     item: Object = {"apiVersion": names.api_version, "kind": "ClusterOrder"} | _with_ours(fields, before)
     item["metadata"] = {"name": wanted.name, "namespace": wanted.namespace} | item.get("metadata", {})
     if before is not None:
-        # Not made anew where somebody has deleted it meanwhile.
+        # With the uid, an order that was deleted meanwhile is not created again.
         item["metadata"]["uid"] = before["metadata"]["uid"]
     try:
         after = kube.apply(item, force=force, dry_run=check_mode)
@@ -106,7 +106,7 @@ def _place(kube: Kube, names: Names, wanted: Wanted, force: bool, check_mode: bo
     except ApplyConflict as error:
         raise ApplyConflict(f"{error} With force=true this task takes them over.", error.fields) from None
     except Invalid as error:
-        raise Invalid(_unspoken(str(error), fields), error.fields) from None
+        raise Invalid(_redacted(str(error), fields), error.fields) from None
     return Change("changed" if before else "created", before, after)
 
 
@@ -115,7 +115,7 @@ def _full(template_id: str) -> str:
 
 
 def _fields(wanted: Wanted, present: ClusterOrder | None) -> Object:
-    """What is asked for, as a part of the object."""
+    """The wanted fields, as a part of the object."""
     spec: Object = {}
     if present is not None:
         spec["templateID"] = present.template_id
@@ -130,7 +130,7 @@ def _fields(wanted: Wanted, present: ClusterOrder | None) -> Object:
 
 
 def _as_text(parameters: Mapping[str, Any], present: str) -> str:
-    """The parameters as JSON. A text that is there and says the same stays as it is written."""
+    """The parameters as JSON. A stored text of the same value stays as it is written."""
     try:
         text = json.dumps(parameters, sort_keys=True, allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -162,7 +162,7 @@ def _by_class(requests: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def _with_ours(fields: Object, present: Object | None) -> Object:
-    """The fields and, of what is not asked for, what an earlier task has set: left out of an apply it would go."""
+    """The fields, and those that an earlier task applied: an apply without them would remove them."""
     if present is None:
         return fields
     ours: Object = next((entry["fieldsV1"] for entry in present["metadata"].get("managedFields", []) if _is_apply_of_ours(entry)), {})
@@ -185,7 +185,7 @@ def _is_apply_of_ours(entry: Mapping[str, Any]) -> bool:
 
 
 def _without_surplus_nodes(kube: Kube, order: Object, wanted: Wanted, force: bool, check_mode: bool) -> Object:
-    """An apply merges the list by class: classes that another manager has put in stay. They go as well, if that is wanted."""
+    """Remove classes that another manager added: an apply merges the list by class, and would keep them."""
     if wanted.node_requests is None:
         return order
     classes = _by_class(wanted.node_requests)
@@ -195,15 +195,15 @@ def _without_surplus_nodes(kube: Kube, order: Object, wanted: Wanted, force: boo
         return order
     if not force:
         names = ", ".join(present[number]["resourceClass"] for number in surplus)
-        raise ApplyConflict(f"apply ClusterOrder {wanted.namespace}/{wanted.name}: another manager has asked for nodes of {names}.", {})
+        raise ApplyConflict(f"apply ClusterOrder {wanted.namespace}/{wanted.name}: another manager has requested nodes of {names}.", {})
     if check_mode:
         kept = [request for request in present if request["resourceClass"] in classes]
         return order | {"spec": order["spec"] | {"nodeRequests": kept}}
     return kube.patch(order, [{"op": "remove", "path": f"/spec/nodeRequests/{number}"} for number in reversed(surplus)])
 
 
-def _unspoken(message: str, fields: Object) -> str:
-    """A server's complaint, without the parameters that it may repeat."""
+def _redacted(message: str, fields: Object) -> str:
+    """A server's message, without the parameters that it may repeat."""
     text = fields["spec"].get("templateParameters") or ""
     for form in (text, json.dumps(text)[1:-1]):
         if len(form) > len("{}"):
@@ -215,30 +215,30 @@ def _unspoken(message: str, fields: Object) -> str:
 
 
 def wait_until_ready(kube: Kube, names: Names, namespace: str, name: str, timeout: float) -> ClusterOrder:
-    """Wait until the order as it is now is Ready; OrderFailed as soon as that needs somebody to do something."""
+    """Wait until the current spec is Ready; OrderFailed as soon as a person has to act."""
 
-    def look(order: ClusterOrder | None) -> bool:
+    def is_done(order: ClusterOrder | None) -> bool:
         if order is None or order.is_deleting:
-            raise OrderFailed(f"ClusterOrder {namespace}/{name} was deleted while it was waited for.")
+            raise OrderFailed(f"ClusterOrder {namespace}/{name} was deleted during the wait.")
         _raise_if_stuck(order, "is Failed")
         return order.phase == READY and order.status.get("observedGeneration", order.generation) == order.generation
 
-    order = _wait(kube, names, namespace, name, timeout, look, "Ready")
+    order = _wait(kube, names, namespace, name, timeout, is_done, "Ready")
     if order is None:
-        raise AssertionError("the wait for an order that is gone has ended already")
+        raise AssertionError("the wait for a deleted order has raised already")
     return order
 
 
 def wait_until_gone(kube: Kube, names: Names, namespace: str, name: str, uid: str, timeout: float) -> None:
-    """Wait until the order, that very one, is gone; OrderFailed as soon as that needs somebody to do something."""
+    """Wait until this very order is gone; OrderFailed as soon as a person has to act."""
 
-    def look(order: ClusterOrder | None) -> bool:
+    def is_done(order: ClusterOrder | None) -> bool:
         if order is None or order.uid != uid:
             return True
         _raise_if_stuck(order, "cannot be deleted")
         return False
 
-    _wait(kube, names, namespace, name, timeout, look, "gone")
+    _wait(kube, names, namespace, name, timeout, is_done, "gone")
 
 
 def _raise_if_stuck(order: ClusterOrder, what: str) -> None:
@@ -259,28 +259,28 @@ def _wait(
             if done(order):
                 return order
         except KubeError as error:
-            # A server that restarts ends no wait of an hour.
+            # A restart of the API server does not end a wait of an hour.
             if not error.retryable or time.monotonic() >= deadline:
                 raise
         if time.monotonic() >= deadline:
-            raise NotInTime(f"ClusterOrder {namespace}/{name} is not {what} after {timeout:.0f} seconds: {_standing(order)}")
+            raise NotInTime(f"ClusterOrder {namespace}/{name} is not {what} after {timeout:.0f} seconds: {_summary(order)}")
         time.sleep(min(POLL_SECONDS, max(0.1, deadline - time.monotonic())))
 
 
-def _standing(order: ClusterOrder | None) -> str:
-    """Where an order stands, in one sentence."""
+def _summary(order: ClusterOrder | None) -> str:
+    """The state of an order, in one sentence."""
     if order is None or not order.phase:
-        return "nobody has taken it up; run create_cluster for it"
+        return "no run has prepared it yet; run create_cluster for it"
     unmet = [item for item in order.status.get("conditions", []) if item["status"] != "True" and item["type"] != "Deleting"]
     condition = order.condition("Deleting") if order.is_deleting else next(iter(unmet), None)
     reason = order.failure.message if order.failure else (condition or {}).get("message")
     return f"it is {order.phase}. {reason or ''}".strip()
 
 
-# Look up
+# Read
 
 
-def look_up(kube: Kube, names: Names, name: str | None, namespace: str | None, label_selector: str) -> list[ClusterOrder]:
+def find_all(kube: Kube, names: Names, name: str | None, namespace: str | None, label_selector: str) -> list[ClusterOrder]:
     """The orders of that name, in that namespace, with those labels."""
     # The name as a selector too, so that all three hold at once.
     by_name = f"metadata.name={name}" if name else ""
@@ -295,12 +295,12 @@ def look_up(kube: Kube, names: Names, name: str | None, namespace: str | None, l
 
 
 def shown(order: ClusterOrder) -> Object:
-    """An order for a task's result: of its template's parameters only the names."""
+    """An order for a task's result, with only the names of its template's parameters."""
     return _shown(order.raw, sorted(_parameters(order.raw))) | {"status": order.status}
 
 
 def diff(change: Change) -> dict[str, str]:
-    """Before and after, for `--diff`. Of a parameter that has another value it is told that it has, and not which."""
+    """Before and after, for `--diff`. A parameter with another value is marked as changed, without the value."""
     header = f"ClusterOrder {change.item['metadata']['namespace']}/{change.item['metadata']['name']}"
     return {
         "before_header": header,
@@ -315,9 +315,11 @@ def _readable(item: Object | None, before: Object | None) -> str:
         return ""
     parameters, known = _parameters(item), _parameters(before or item)
     hidden = {name: HIDDEN if name in known and known[name] == value else HIDDEN_CHANGED for name, value in parameters.items()}
-    told = _shown(item, hidden)
-    told["metadata"] = {name: value for name, value in told["metadata"].items() if name in ("labels", "annotations", "name", "namespace")}
-    return json.dumps(told, indent=2, sort_keys=True) + "\n"
+    visible = _shown(item, hidden)
+    visible["metadata"] = {
+        name: value for name, value in visible["metadata"].items() if name in ("labels", "annotations", "name", "namespace")
+    }
+    return json.dumps(visible, indent=2, sort_keys=True) + "\n"
 
 
 def _shown(item: Object, parameters: Any) -> Object:

@@ -103,7 +103,7 @@ def test_the_other_takes_over_when_the_leader_ends(orders: Orders, pair: tuple[I
     until(lambda: leading.get("healthz")[0] == standing_by.get("healthz")[0] == 200, "both are well")
     assert standing_by.events("before") == []
     leading.end(how)
-    assert (how == signal.SIGTERM) == leading.said("has given back the lead")
+    assert (how == signal.SIGTERM) == leading.said("released the leader Lease")
     orders.place("after")
     until(lambda: standing_by.events("after") and standing_by.events("before"), "the other asks for all that is to be done", 60)
     until(standing_by.leads, "it leads")
@@ -115,7 +115,7 @@ def test_a_leader_whose_place_was_taken_stands_by_and_comes_back(orders: Orders,
     until(instance.leads, "it leads", 60)
     taken = {"spec": {"holderIdentity": "another", "leaseTransitions": 7, "leaseDurationSeconds": 3600}}
     orders.hub.kubectl("patch", "lease", LEASE, "-n", orders.namespace, "--type=merge", "-p", json.dumps(taken))
-    until(lambda: instance.said("another event source leads now") and not instance.leads(), "it has noticed", 60)
+    until(lambda: instance.said("another event source leads") and not instance.leads(), "it has noticed", 60)
     orders.place("meanwhile")
     passed = {"spec": {"renewTime": "2020-01-01T00:00:00.000000Z"}}
     orders.hub.kubectl("patch", "lease", LEASE, "-n", orders.namespace, "--type=merge", "-p", json.dumps(passed))

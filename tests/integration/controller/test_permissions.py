@@ -202,7 +202,7 @@ def test_whichever_right_is_missing_for_an_order_is_named(site: Site, less: Less
 
 def test_it_ends_in_order_and_a_new_one_is_not_well_and_says_why_where_it_may_not_follow(site: Site, less: LessBy) -> None:
     assert site.engine.end(signal.SIGTERM) == 0
-    assert site.engine.said("has given back the lead")  # so it was not ended on the spot
+    assert site.engine.said("released the leader Lease")  # so it was not ended on the spot
     assert site.engine.processes() == []
     lists, watches = ({right for right in FOLLOWED if right.verb == verb} for verb in ("list", "watch"))
     of_clusters = {right for right in FOLLOWED if right.group == HYPERSHIFT}

@@ -133,7 +133,7 @@ def test_an_action_whose_run_never_comes_is_asked_for_again_and_that_is_said(ord
     with Source(orders, start_timeout=5).running() as source:
         orders.place()
         asked(source, "provision", times=2)
-    assert f"no run has taken up {orders.namespace}/demo to provision" in caplog.text
+    assert f"no run locked {orders.namespace}/demo for provision" in caplog.text
 
 
 def test_nothing_is_asked_for_while_somebody_works_on_the_order(orders: Orders, source: Source) -> None:

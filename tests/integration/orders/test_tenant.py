@@ -134,7 +134,7 @@ def test_another_template_or_a_change_on_the_way_out_is_refused(hub: Access, kub
 
 def test_who_waits_is_told_as_soon_as_it_is_ready_or_cannot_be(hub: Access, kube: Kube, namespace: str, place: Place) -> None:
     place(template_id=TEMPLATE)
-    with pytest.raises(NotInTime, match="nobody has taken it up"):
+    with pytest.raises(NotInTime, match="no run has prepared it yet"):
         order_tenant.wait_until_ready(kube, NAMES, namespace, "demo", 0)
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(order_tenant.wait_until_ready, kube, NAMES, namespace, "demo", 60)
@@ -164,7 +164,7 @@ def test_orders_are_looked_up_by_name_namespace_and_labels_at_once(kube: Kube, n
     place("third", template_id=TEMPLATE)
 
     def names(name: str | None = None, where: str | None = namespace, labels: str = "") -> set[str]:
-        return {order.name for order in order_tenant.look_up(kube, NAMES, name, where, labels) if order.namespace == namespace}
+        return {order.name for order in order_tenant.find_all(kube, NAMES, name, where, labels) if order.namespace == namespace}
 
     assert names() == names(where=None) == {"demo", "other", "third"}
     assert (names(labels="team=a"), names("demo", labels="team=a"), names("third", labels="team=a")) == ({"demo", "other"}, {"demo"}, set())
@@ -175,7 +175,7 @@ def test_orders_are_looked_up_by_name_namespace_and_labels_at_once(kube: Kube, n
 def test_the_next_actions_of_one_order_and_of_several_are_the_same(hub: Access, kube: Kube, namespace: str, place: Place) -> None:
     place("demo", template_id=TEMPLATE)
     place("other", template_id=TEMPLATE)
-    orders = order_tenant.look_up(kube, NAMES, None, namespace, "")
+    orders = order_tenant.find_all(kube, NAMES, None, namespace, "")
     assert order_tenant.next_actions(kube, NAMES, []) == []
     assert order_tenant.next_actions(kube, NAMES, orders) == ["provision", "provision"]
     assert order_tenant.next_actions(kube, NAMES, orders[:1]) == ["provision"]

@@ -13,7 +13,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors imp
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.fenced_writer import diff
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import LockLost
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import bring_about
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import create_or_update
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import (
     ClusterRef,
     NoSuchCluster,
@@ -426,7 +426,7 @@ def test_token_that_has_expired_is_replaced_by_that_of_the_request(runs: Runs) -
     runs.kube.patch(found, {"stringData": {"token": "expired"}})
     with pytest.raises(Unauthorized):
         runs.provider().status(spec)
-    assert bring_about(runs.provider(), spec, runs.request()).status == "ready"
+    assert create_or_update(runs.provider(), spec, runs.request()).status == "ready"
     assert runs.provider().status(spec).status == "ready"
 
 

@@ -39,7 +39,7 @@ class Server:
     def __init__(self, settings: Webhook) -> None:
         self.noted: list[OrderName] = []
         self.problems: list[str] = []
-        self.metrics = Metrics(lambda: State(True, {"Ready": 3}, {("wanted", "delete"): 1}, 2, 4, {"Lease": 5}))
+        self.metrics = Metrics(lambda: State(True, {"Ready": 3}, {("pending", "delete"): 1}, 2, 4, {"Lease": 5}))
         self._intake = WebhookServer(settings, self.metrics, self.noted.append, lambda: self.problems)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -298,7 +298,7 @@ def test_metrics_are_what_prometheus_reads(plain: Server) -> None:
     assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
     for line in (
         'openfleet_orders_phase{phase="Ready"} 3.0',
-        'openfleet_orders_actions{action="delete",state="wanted"} 1.0',
+        'openfleet_orders_actions{action="delete",state="pending"} 1.0',
         "openfleet_orders_runs_in_flight 2.0",
         "openfleet_orders_queue 4.0",
         'openfleet_orders_watch_restarts_total{kind="Lease"} 5.0',

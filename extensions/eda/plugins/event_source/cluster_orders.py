@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The event source of cluster orders: it follows a hub, mirrors clusters into the status of their orders, and tells what is to be done."""
+"""The event source of cluster orders: it follows a hub, keeps the status of orders current, and emits the actions they need."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-# ansible-rulebook runs this file by its path, and knows nothing of collections. Resolving links would lead out of the collections' folder.
+# ansible-rulebook runs this file by its path, without a collection loader. Resolved links would lead out of the collections folder.
 _COLLECTIONS = str(Path(__file__).absolute().parents[7])
 if _COLLECTIONS not in sys.path:
     sys.path.append(_COLLECTIONS)
@@ -19,16 +19,16 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.controller.sour
 
 DOCUMENTATION = r"""
 ---
-short_description: Follow cluster orders and tell what is to be done for them
+short_description: Follow cluster orders and emit the actions they need
 description:
-  - Lists and watches ClusterOrders and all that belongs to them on a hub, and takes webhooks that name orders.
-  - Writes what it sees of a cluster into the status of its order, within milliseconds.
-  - Gives the rulebook an event for each action that is to be done, C(provision), C(post_install) or C(delete), and for each
-    transition, C(ready), C(degraded), C(failed) or C(deleted).
+  - Lists and watches the ClusterOrders of a hub and the objects of their clusters, and accepts webhooks that name orders.
+  - Updates the status of an order within milliseconds after its cluster changes.
+  - Emits an event for each action that orders need, C(provision), C(post_install) or C(delete), and for each transition, C(ready),
+    C(degraded), C(failed) or C(deleted).
 options:
   kubeconfig:
     description:
-      - How to reach the hub; a path is an absolute one. The runs that rules start have to reach the same hub.
+      - The kubeconfig of the hub, as an absolute path. The runs that rules start must use the same hub.
       - This and the other options of a connection, C(context), C(host), C(api_key), C(username), C(password),
         C(client_cert), C(client_key), C(ca_cert), C(validate_certs), C(proxy), C(no_proxy), C(impersonate_user) and
         C(impersonate_groups), are those of the modules, with the same environment variables.
@@ -39,33 +39,33 @@ options:
     default: cloudkit.openshift.io
   controller:
     description:
-      - Who plays the controller of orders. With V(external) namespace, service account and the order's own finalizer are left to it.
+      - The controller of orders. With V(external) the namespace, the service account and the finalizer C(<group>/finalizer) belong to it.
     type: str
     choices: [self, external]
     default: self
   leader_namespace:
     description:
-      - The namespace of the Lease by which several sources for one hub agree on which of them leads; the others stand by.
+      - The namespace of the Lease by which several sources for one hub elect a leader; the others stand by.
       - By default that of the kubeconfig's context, or of the pod that the source runs in.
     type: str
   batch_size:
-    description: How many orders that need the same action go into one event.
+    description: The number of orders that need the same action in one event.
     type: int
     default: 20
   max_in_flight:
-    description: How many events may be under way at a time, and so how many runs or jobs.
+    description: The number of runs or jobs in flight at a time.
     type: int
     default: 4
   start_timeout:
-    description: After how many seconds an action is asked for again whose run has not locked its order.
+    description: After how many seconds an action is emitted again whose run has not locked its order.
     type: int
     default: 300
   poll:
-    description: How many seconds pass between two questions to a provider whose clusters cannot be watched on the hub.
+    description: The interval, in seconds, between two requests to a provider whose clusters cannot be watched on the hub.
     type: int
     default: 60
   resync:
-    description: After how many seconds a settled order is carried out once more, which repairs what was changed behind its back.
+    description: After how many seconds a settled order is provisioned again, which repairs drift.
     type: int
     default: 3600
   workflows:
@@ -76,12 +76,12 @@ options:
     default: []
   webhook:
     description:
-      - Where webhooks are taken, and from whom.
-      - Of O(webhook.token), O(webhook.hmac_secret) and O(webhook.cafile) all that are set must be right.
+      - The webhook server and the authentication of senders.
+      - A sender must satisfy each of O(webhook.token), O(webhook.hmac_secret) and O(webhook.cafile) that is set.
     type: dict
     suboptions:
       host:
-        description: The address to listen at. At any other than a loopback one, one of the three is needed, or O(webhook.insecure=true).
+        description: The address to listen at. An address that is not a loopback one requires one of the three, or O(webhook.insecure=true).
         type: str
         default: 127.0.0.1
       port:
@@ -99,7 +99,7 @@ options:
         type: str
         default: X-Hub-Signature-256
       certfile:
-        description: The certificate of the server, with its chain. With one, only TLS is spoken.
+        description: The certificate of the server, with its chain. With one, the server accepts TLS only.
         type: path
       keyfile:
         description: The key of O(webhook.certfile), if it is not in the same file.
@@ -108,15 +108,15 @@ options:
         description: The authority that has signed the certificates of senders.
         type: path
       insecure:
-        description: Take webhooks from anybody who reaches the address.
+        description: Accept webhooks without authentication.
         type: bool
         default: false
       body_limit:
-        description: The longest body, in bytes.
+        description: The maximum size of a body, in bytes.
         type: int
         default: 1048576
       rate_limit:
-        description: How many webhooks a second one client may send. Twice as many may come at once.
+        description: The number of webhooks a second that one client may send, with bursts of twice as many.
         type: int
         default: 200
 """
@@ -134,6 +134,6 @@ EXAMPLES = r"""
 
 
 async def main(queue: asyncio.Queue[Any], args: dict[str, Any]) -> None:
-    """Called by ansible-rulebook. When it ends, so does the whole process: it never returns, and raises where it cannot work."""
+    """Called by ansible-rulebook. The whole process ends when it returns, so it never does; it raises where it cannot work."""
     restore_signals()
     await serve(queue, args)
