@@ -159,7 +159,7 @@ def test_an_order_that_is_taken_back_before_its_run_comes_keeps_no_place(orders:
 
 def test_what_a_write_brings_along_is_seen_though_no_event_tells_of_it(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
     """An order is taken back, and before the watch tells of it the status is written: that write meets the change, and is newer than it."""
-    slowly = Informer._see  # noqa: SLF001 - nothing else can be late by as much as is wanted
+    slowly = Informer._handle  # noqa: SLF001 - nothing else can be late by as much as is wanted
 
     def see(mirror: Informer, event: Event) -> None:
         asyncio.get_running_loop().call_later(1.0 if mirror.kind == "ClusterOrder" else 0.0, slowly, mirror, event)
@@ -167,7 +167,7 @@ def test_what_a_write_brings_along_is_seen_though_no_event_tells_of_it(orders: O
     with Source(orders, max_in_flight=1).running() as source:
         orders.place()
         asked(source, "provision")
-        monkeypatch.setattr(Informer, "_see", see)
+        monkeypatch.setattr(Informer, "_handle", see)
         orders.patch({"metadata": {"annotations": {f"{orders.group}/management-state": "manual"}}})
         labels = {f"{orders.group}/clusterorder": "demo", f"{orders.group}/clusterorder-namespace": orders.namespace}
         orders.hub.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": orders.working(), "labels": labels}})

@@ -110,7 +110,7 @@ def test_the_refusal_names_order_and_holder_and_is_no_failure_of_the_order(kube:
     lease.acquire(kube, namespace, ORDER, "job 7 on runner-a")
     with pytest.raises(LockHeld) as caught:
         lease.acquire(kube, namespace, ORDER, "other")
-    assert str(caught.value) == f"The lock of {namespace}/{ORDER} is held by job 7 on runner-a; it is freed when that run ends."
+    assert str(caught.value) == f"The lock of {namespace}/{ORDER} is held by job 7 on runner-a; it is released when that run ends."
     assert caught.value.retryable
     assert (caught.value.state.holder, caught.value.state.token) == ("job 7 on runner-a", 1)
 
@@ -254,7 +254,7 @@ def test_after_a_loss_nothing_works_and_everything_says_so(kube: Kube, namespace
     lease.acquire(kube, namespace, ORDER, "second")
     before = the_lease()
     for work in (lease.renew, lease.verify):
-        with pytest.raises(LockLost, match=f"{namespace}/{ORDER} is no longer ours: it has token 2, holder second") as caught:
+        with pytest.raises(LockLost, match=f"{namespace}/{ORDER} is lost: it has token 2, holder second") as caught:
             work(kube, lost)
         assert not caught.value.retryable
     assert not lease.release(kube, lost)
@@ -276,7 +276,7 @@ def test_a_deleted_lease_is_not_ours_any_more_and_stays_deleted(kube: Kube, name
     held = lease.acquire(kube, namespace, ORDER, "first")
     kube.delete(the_lease())
     for work in (lease.renew, lease.verify):
-        with pytest.raises(LockLost, match="holder nobody"):
+        with pytest.raises(LockLost, match="holder none"):
             work(kube, held)
     assert not lease.release(kube, held)
     with pytest.raises(LockLost):

@@ -14,6 +14,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors imp
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.fenced_writer import Change
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import tenant as order_tenant
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Names
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.pending import next_actions
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.tenant import NotInTime, OrderFailed, OrderRefused, Wanted
 
 NAMES = Names()
@@ -176,12 +177,12 @@ def test_the_next_actions_of_one_order_and_of_several_are_the_same(hub: Access, 
     place("demo", template_id=TEMPLATE)
     place("other", template_id=TEMPLATE)
     orders = order_tenant.find_all(kube, NAMES, None, namespace, "")
-    assert order_tenant.next_actions(kube, NAMES, []) == []
-    assert order_tenant.next_actions(kube, NAMES, orders) == ["provision", "provision"]
-    assert order_tenant.next_actions(kube, NAMES, orders[:1]) == ["provision"]
+    assert next_actions(kube, NAMES, []) == []
+    assert next_actions(kube, NAMES, orders) == ["provision", "provision"]
+    assert next_actions(kube, NAMES, orders[:1]) == ["provision"]
     nobody = Kube.connect({"kubeconfig": str(hub.kubeconfig), "impersonate_user": "nobody"})
     for some in (orders, orders[:1]):
-        assert order_tenant.next_actions(nobody, NAMES, some) is None
+        assert next_actions(nobody, NAMES, some) is None
 
 
 def test_an_order_is_shown_with_the_names_of_its_parameters_and_no_value(hub: Access, kube: Kube, namespace: str, place: Place) -> None:

@@ -444,7 +444,7 @@ def test_steps_of_a_run_are_repeatable_and_silent(hub: Access, kube: Kube, names
     (nodes,) = played["foresee more nodes"].result["diff"]
     assert '"replicas": 2' in nodes["before"]
     assert '"replicas": 4' in nodes["after"]
-    assert "later run" in played["a late writer"].message or "no longer ours" in played["a late writer"].message
+    assert "later run" in played["a late writer"].message or "is lost" in played["a late writer"].message
     assert played["finish with a failure"].message == "Do it: It broke."
     (failed,) = played["see the failure"].result["orders"]
     assert failed["status"]["failure"]["message"] == "It broke."
