@@ -39,6 +39,7 @@ GATES = [
         ["mypy", *(f"--package={COLLECTION}.{folder.replace('/', '.')}" for folder in TYPED)],
         {"MYPYPATH": str(COLLECTIONS)},
     ),
+    Gate("import-linter", ["lint-imports", "--no-cache"]),
     Gate("yamllint", ["yamllint", "--strict", "."]),
     Gate("ansible-lint", ["ansible-lint"]),
     Gate("ansible-test sanity", own("sanity")),

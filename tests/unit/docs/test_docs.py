@@ -48,8 +48,6 @@ OURS = re.compile(r"(?<!ansible_collections\.)\bopenfleet\.clusters\.(\w+)")
 EXTRA = re.compile(r"-e (\w+)=")
 # A variable that a playbook does not set itself: it says what happens without it.
 TAKEN = re.compile(r"(?<![.\w])(\w+) \| default\(")
-NODE = re.compile(r"(\w+)\[\"(\w+)[^\"]*\"\]")
-ARROW = re.compile(r"^ *(\w+) --> (\w+)$", re.MULTILINE)
 SANDBOX = re.compile(rf"(?:\bopenfleet-sandbox|{re.escape(MODULE)})((?: +[^\s`]+)+)")
 
 
@@ -333,36 +331,6 @@ def test_reference_names_every_condition() -> None:
     status = derive_status(ClusterOrder("orders", "demo", "small"), ObservedState(), datetime.now(UTC))
     conditions = {item["type"] for item in status["conditions"]}
     assert rows(read(ROOT / "docs" / "cluster_order.md"), "Conditions") == conditions
-
-
-def test_picture_of_the_layers_is_that_of_the_imports() -> None:
-    text = read(ROOT / "docs" / "architecture.md").text.partition("## Layers of the collection")[2].partition("\n## ")[0]
-    names = dict(NODE.findall(text))
-    below: dict[str, set[str]] = {}
-    for upper, lower in ARROW.findall(text):
-        below.setdefault(names[upper], set()).add(names[lower])
-    library = {path.stem: imports_of(path) for path in (ROOT / "plugins" / "module_utils").rglob("*.py") if path.stem != "__init__"}
-    drawn = set(names.values())
-    assert set(library) - drawn == set()
-    for name, imported in library.items():
-        assert below.get(name, set()) - imported == set(), f"{name} does not import these"
-        assert imported - reached(below, name) - {"kube_errors"} == set(), f"{name} imports these, and the picture does not show it"
-
-
-def imports_of(path: Path) -> set[str]:
-    text = path.read_text()
-    beside = re.findall(r"^from \. import (.+)$", text, re.MULTILINE)
-    return {*re.findall(r"^from \.{1,2}(?:providers\.)?(\w+) import", text, re.MULTILINE), *", ".join(beside).split(", ")} - {""}
-
-
-def reached(below: dict[str, set[str]], name: str) -> set[str]:
-    found: set[str] = set()
-    todo = [name]
-    while todo:
-        new = below.get(todo.pop(), set()) - found
-        found |= new
-        todo += new
-    return found
 
 
 def fields(schema: dict[str, Any]) -> Iterator[str]:

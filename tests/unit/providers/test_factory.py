@@ -1,0 +1,25 @@
+"""The factory knows every built-in provider, and the import contracts in pyproject.toml cover them all."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.factory import BUILT_IN, ProviderFactory
+
+ROOT = Path(__file__).resolve().parents[3]
+PROVIDERS = "ansible_collections.openfleet.clusters.plugins.module_utils.providers."
+
+
+@pytest.mark.parametrize("kind", BUILT_IN)
+def test_factory_finds_the_built_in_provider_of_that_type(kind: str) -> None:
+    assert kind == ProviderFactory.get(kind).TYPE
+
+
+@pytest.mark.parametrize("contract_type", ["protected", "independence"])
+def test_import_contract_covers_every_built_in_provider(contract_type: str) -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    [contract] = [contract for contract in contracts if contract["type"] == contract_type]
+    modules = {name.removeprefix(PROVIDERS) for name in contract.get("modules") or contract["protected_modules"]}
+    assert modules - {"objects", "resources"} == set(BUILT_IN)
