@@ -140,7 +140,7 @@ class Backend(ABC):
         used = kube or Kube.connect({"kubeconfig": str(self.door.kubeconfig)})
         writer = FencedWriter(used, self._locks[name], TOKEN_ANNOTATION, check_mode)
         ref = ClusterRef(used, name, self.namespace, labels={ORDER_LABEL: name}, writer=writer, check_mode=check_mode)
-        return ProviderFactory.at(self.TYPE, ref)
+        return ProviderFactory.for_cluster(self.TYPE, ref)
 
     def asked(self, request: ClusterRequest) -> ClusterRequest:
         """The request as a provider gets it: checked, with the defaults in it."""
@@ -173,7 +173,7 @@ class Backend(ABC):
             return told
 
         until(is_gone, f"the cluster {name} is gone", self.PATIENCE)
-        assert self.provider(name).status(NONE).is_gone
+        assert self.provider(name).status(NONE).is_absent
 
 
 def kubeconfig_for(server: str, **user: Any) -> Object:

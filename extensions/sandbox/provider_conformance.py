@@ -140,7 +140,7 @@ class ProviderConformance:
         provider = backend.provider(check_mode=True)
         assert provider.create(backend.asked(backend.request())).exists
         assert changed(provider)
-        assert backend.provider().status(NONE).is_gone
+        assert backend.provider().status(NONE).is_absent
         spec = backend.ready()
         provider = backend.provider(check_mode=True)
         provider.update(spec, backend.asked(backend.changed_request()))
@@ -182,7 +182,7 @@ class ProviderConformance:
             assert provider.delete(spec) is False
             assert changed(provider)
             assert backend.provider().delete(spec) is False
-            assert not backend.provider().status(spec).is_gone
+            assert not backend.provider().status(spec).is_absent
         backend.gone()
         provider = backend.provider()
         assert provider.delete(spec) is True
@@ -205,14 +205,14 @@ class ProviderConformance:
         with pytest.raises(KubeError, match=r"(?i)does not answer|connection|reach") as caught:
             provider.create(backend.asked(request))
         assert caught.value.retryable
-        assert backend.provider().status(NONE).is_gone
+        assert backend.provider().status(NONE).is_absent
 
     def test_credentials_that_are_refused_are_an_error_that_says_so(self, backend: Backend) -> None:
         provider, request = backend.refused()
         with pytest.raises(KubeError, match=r"(?i)credentials|token|kubeconfig") as caught:
             provider.create(backend.asked(request))
         assert not caught.value.retryable
-        assert backend.provider().status(NONE).is_gone
+        assert backend.provider().status(NONE).is_absent
 
     @pytest.mark.parametrize("answer_is_lost", [False, True], ids=["request lost", "answer lost"])
     def test_backend_that_dies_in_the_middle_of_create_loses_nothing(self, backend: Backend, answer_is_lost: bool) -> None:
@@ -298,11 +298,11 @@ class ProviderConformance:
     @staticmethod
     def _cut_scale(backend: Backend, answer_is_lost: bool, spec: ObservedCluster) -> None:
         first = backend.provider().node_sets(spec)[0]
-        nodes = (first.asked or 0) + 1
+        nodes = (first.requested or 0) + 1
         scale = methodcaller("scale", spec, first.resource_class, nodes)
         cut_everywhere(backend, answer_is_lost, scale)
         _changes_nothing(backend, scale)
-        asked = {found.resource_class: found.asked for found in scale(backend.provider()).node_sets}
+        asked = {found.resource_class: found.requested for found in scale(backend.provider()).node_sets}
         assert asked[first.resource_class] == nodes
 
     @staticmethod

@@ -222,12 +222,12 @@ cluster:
       sample:
         - name: demo-fc430
           resource_class: fc430
-          asked: 2
+          requested: 2
           ready: 2
           outdated: false
           updating: false
-          going: false
-          given: false
+          deleting: false
+          preexisting: false
     conditions:
       description: What it says of itself, by the name of the condition.
       type: dict

@@ -175,7 +175,7 @@ def status_lag(load: Sandbox) -> Iterator[Row]:
     names = [f"kept-{number}" for number in range(CHANGING)]
     shown: dict[str, float] = {}
     reason = f"Lag{secrets.token_hex(2)}"
-    since = kube.list_all(API, "ClusterOrder").version
+    since = kube.list_all(API, "ClusterOrder").resource_version
 
     def watch() -> None:
         for event in kube.watch(API, "ClusterOrder", since=since):

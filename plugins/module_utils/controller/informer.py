@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ..common.types import Object
-from ..kube.client import Event, Kube, Listing
+from ..kube.client import Kube, ObjectList, WatchEvent
 from ..kube.errors import Gone, KubeError
 from .work_queue import Key, sentence
 
@@ -100,7 +100,7 @@ class Informer:
                 await asyncio.sleep(wait)
             self.restarts += 1
 
-    def _list(self) -> Listing:
+    def _list(self) -> ObjectList:
         return self._kube.list_all(self._api_version, self.kind, label_selector=self._selector)
 
     async def _watch(self) -> None:
@@ -124,7 +124,7 @@ class Informer:
     def _watch_began(self) -> None:
         self._broken_since = None
 
-    def _handle(self, event: Event) -> None:
+    def _handle(self, event: WatchEvent) -> None:
         self._version = event.object["metadata"]["resourceVersion"]
         if event.type == "DELETED":
             self._remove(event.object)
@@ -135,7 +135,7 @@ class Informer:
                 self._put(event.object)
                 self._notify(before, event.object)
 
-    def _replace(self, items: Listing) -> None:
+    def _replace(self, items: ObjectList) -> None:
         listed = {_key(item) for item in items}
         for item in [item for item in self.all() if _key(item) not in listed]:
             self._remove(item)
@@ -144,7 +144,7 @@ class Informer:
             if before is None or before["metadata"]["resourceVersion"] != item["metadata"]["resourceVersion"]:
                 self._put(item)
                 self._notify(before, item)
-        self._version = items.version
+        self._version = items.resource_version
         self.refusal = None
         self.listed.set()
 

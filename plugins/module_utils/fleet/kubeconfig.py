@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from ..common.types import Object
 from ..kube.client import Kube
 from ..kube.errors import NotFound
-from ..kube.untrusted import harmless, kubeconfig_of
+from ..kube.untrusted import kubeconfig_of, self_contained
 from ..orders.model import ClusterOrder, Names
 from ..orders.observe import cluster_ref, provider_type, recorded_cluster
 from ..providers.factory import ProviderFactory
@@ -25,5 +25,5 @@ def kubeconfig_from(hub: Kube, source: Mapping[str, str]) -> Object:
     if item is None:
         raise NotFound(f"There is no order {called} any more; read the inventory anew.")
     order = ClusterOrder.from_object(item, names.group)
-    provider = ProviderFactory.at(provider_type(order) or source["provider"], cluster_ref(hub, order))
-    return harmless(provider.kubeconfig(recorded_cluster(order)).content, f"The cluster of {called} has a kubeconfig")
+    provider = ProviderFactory.for_cluster(provider_type(order) or source["provider"], cluster_ref(hub, order))
+    return self_contained(provider.kubeconfig(recorded_cluster(order)).content, f"The cluster of {called} has a kubeconfig")

@@ -81,17 +81,17 @@ MERGE, JSON_PATCH, APPLY = "application/merge-patch+json", "application/json-pat
 
 
 @dataclass(frozen=True)
-class Event:
+class WatchEvent:
     """What a watch saw: ADDED, MODIFIED, DELETED or BOOKMARK, and the object."""
 
     type: str
     object: Object
 
 
-class Listing(list[Object]):
-    """All objects of a kind; `version` is that of the list as a whole, from which a watch goes on."""
+class ObjectList(list[Object]):
+    """All objects of a kind; a watch continues from the `resource_version` of the list."""
 
-    version = ""
+    resource_version = ""
 
 
 class Kube:
@@ -155,17 +155,17 @@ class Kube:
 
     def list_all(
         self, api_version: str, kind: str, namespace: str | None = None, label_selector: str = "", field_selector: str = ""
-    ) -> Listing:
+    ) -> ObjectList:
         """All objects of a kind, page by page. A list that grew too old between two pages is begun again."""
         path = self._path(api_version, kind, namespace)
         while True:
-            items = Listing()
+            items = ObjectList()
             query = {"limit": str(PAGE), "labelSelector": label_selector, "fieldSelector": field_selector, "continue": ""}
             try:
                 while True:
                     answer = self._json("GET", path, f"list {kind}", query)
                     items += [{"apiVersion": api_version, "kind": kind} | item for item in answer["items"]]
-                    items.version = answer["metadata"].get("resourceVersion", "")
+                    items.resource_version = answer["metadata"].get("resourceVersion", "")
                     query["continue"] = answer["metadata"].get("continue", "")
                     if not query["continue"]:
                         return items
@@ -232,7 +232,7 @@ class Kube:
 
     def watch(
         self, api_version: str, kind: str, namespace: str | None = None, *, since: str, seconds: int = 300, **selectors: str
-    ) -> Iterator[Event]:
+    ) -> Iterator[WatchEvent]:
         """Follow a kind from the version `since` on, for `seconds`; it is being followed when this returns.
 
         Gone means: list again and watch from there.
@@ -243,13 +243,13 @@ class Kube:
         timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=seconds + 30)
         return self._events(self._exchange("GET", url, what, preload=False, timeout=timeout), what)
 
-    def _events(self, response: urllib3.BaseHTTPResponse, what: str) -> Iterator[Event]:
+    def _events(self, response: urllib3.BaseHTTPResponse, what: str) -> Iterator[WatchEvent]:
         try:
             for line in _lines(response):
                 seen = json.loads(line)
                 if seen["type"] == "ERROR":
                     raise error_from(int(seen["object"].get("code", 500)), seen["object"], what)
-                yield Event(seen["type"], seen["object"])
+                yield WatchEvent(seen["type"], seen["object"])
         except urllib3.exceptions.HTTPError as error:
             raise Unreachable(f"{what}: the connection to {self.target.server} broke ({reason_of(error)}).") from error
         finally:
@@ -439,7 +439,7 @@ class Kube:
         return Unreachable(f"{what}: {self.target.server} does not answer ({reason}); check the address, the network and the proxy.")
 
 
-def in_order(items: Iterable[Object]) -> list[list[Object]]:
+def in_apply_order(items: Iterable[Object]) -> list[list[Object]]:
     """The objects in groups: those of one group can be written at once, each group needs the ones before it."""
 
     def rank(item: Object) -> int:
@@ -453,7 +453,7 @@ def in_order(items: Iterable[Object]) -> list[list[Object]]:
     return [ranked[number] for number in sorted(ranked)]
 
 
-def retry_conflicts(work: Callable[[], Result], tries: int = 10) -> Result:
+def retry_on_conflict(work: Callable[[], Result], tries: int = 10) -> Result:
     """Read, change, write: again from the read when somebody else was quicker. An ApplyConflict would only come back."""
     for attempt in range(1, tries + 1):
         try:

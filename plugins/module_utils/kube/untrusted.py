@@ -47,7 +47,7 @@ class Expiry:
 def kubeconfig_of(secret: Object, endpoint: str = "", key: str = KEY) -> Object:
     """The kubeconfig in a Secret. With an endpoint, that is the server's address in it."""
     called = f"The Secret {secret['metadata']['namespace']}/{secret['metadata']['name']}"
-    content = harmless(_content(secret, key, called), f"{called} has a kubeconfig")
+    content = self_contained(_content(secret, key, called), f"{called} has a kubeconfig")
     for cluster in _parts(content, "clusters", "cluster", called) if endpoint else ():
         cluster["server"] = endpoint
     return content
@@ -55,7 +55,7 @@ def kubeconfig_of(secret: Object, endpoint: str = "", key: str = KEY) -> Object:
 
 def target_of(kubeconfig: Object) -> Target:
     """The cluster that the kubeconfig is for, and the credentials for it; one without any is refused."""
-    harmless(kubeconfig, "This is a kubeconfig")
+    self_contained(kubeconfig, "This is a kubeconfig")
     try:
         # Nothing of this process's environment: it is meant for the hub.
         found = target({"kubeconfig": kubeconfig}, {})
@@ -86,7 +86,7 @@ def _content(secret: Object, key: str, called: str) -> Object:
     return content
 
 
-def harmless(content: Object, called: str) -> Object:
+def self_contained(content: Object, called: str) -> Object:
     """The same kubeconfig. BadKubeconfig if it uses what is not in itself: that would be of the machine that uses it."""
     for key, part in (("users", "user"), ("clusters", "cluster")):
         for found in _parts(content, key, part, called):

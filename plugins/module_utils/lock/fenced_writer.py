@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..common.types import Object
-from ..kube.client import FIELD_MANAGER, Kube, in_order, retry_conflicts
+from ..kube.client import FIELD_MANAGER, Kube, in_apply_order, retry_on_conflict
 from ..kube.errors import KubeError, NotFound
 from .lease import Lock, LockLost, verify
 
@@ -67,14 +67,14 @@ class FencedWriter:
         """
         self._known = {_address(item): item for item in known}
         changes: list[Change] = []
-        for group in in_order(items):
+        for group in in_apply_order(items):
             changes += self._together(lambda item: self._apply(item, adapt), group)
         return changes
 
     def delete(self, items: Iterable[Object]) -> list[Change]:
         """Delete the objects in the opposite order; those that are being deleted already are skipped."""
         changes: list[Change] = []
-        for group in reversed(in_order(items)):
+        for group in reversed(in_apply_order(items)):
             changes += self._together(self._delete, group)
         return changes
 
@@ -95,7 +95,7 @@ class FencedWriter:
             body = {**changes, "metadata": {**metadata, "annotations": {**(metadata.get("annotations") or {}), **token}}}
             return Change("changed", before, self._kube.patch(before, body, dry_run=self._check_mode))
 
-        return retry_conflicts(attempt)
+        return retry_on_conflict(attempt)
 
     def _together(self, work: Callable[[Object], Change], group: Sequence[Object]) -> list[Change]:
         changes: list[Change] = []
@@ -106,7 +106,7 @@ class FencedWriter:
         return changes
 
     def _apply(self, wanted: Object, adapt: Adapt | None) -> Change:
-        return retry_conflicts(lambda: self._apply_once(wanted, adapt))
+        return retry_on_conflict(lambda: self._apply_once(wanted, adapt))
 
     def _apply_once(self, wanted: Object, adapt: Adapt | None) -> Change:
         before = self.current(wanted)

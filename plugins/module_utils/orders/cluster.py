@@ -61,7 +61,7 @@ class TaskCluster:
 
     def reader(self) -> Provider:
         """The provider without permission to change anything."""
-        return ProviderFactory.at(self.provider, self.ref)
+        return ProviderFactory.for_cluster(self.provider, self.ref)
 
     @contextlib.contextmanager
     def locked(self, lock: Lock | None, holder: str, check_mode: bool) -> Iterator[Provider]:
@@ -73,7 +73,7 @@ class TaskCluster:
             lock = acquire(kube, self.lock_namespace, self.lock_name, holder)
         try:
             writer = FencedWriter(kube, lock, self.names.lock_token_annotation, check_mode)
-            yield ProviderFactory.at(self.provider, replace(self.ref, writer=writer, check_mode=check_mode))
+            yield ProviderFactory.for_cluster(self.provider, replace(self.ref, writer=writer, check_mode=check_mode))
         finally:
             if own and not check_mode:
                 release(kube, lock)
@@ -82,9 +82,9 @@ class TaskCluster:
 def create_or_update(provider: Provider, recorded: ObservedCluster, request: ClusterRequest) -> ObservedCluster:
     """Create the cluster, or update it to the request."""
     wanted = checked(type(provider), request)
-    provider.rely_on(wanted)
+    provider.use_credentials_of(wanted)
     spec = provider.status(recorded)
-    if spec.is_going:
+    if spec.is_deleting:
         raise NotReadyYet(f"The cluster {provider.ref.name} is still being deleted; it can be created again once that is done.")
     return provider.update(spec, wanted) if spec.exists else provider.create(wanted)
 

@@ -76,7 +76,7 @@ def nodes_ready(nodes: Sequence[NodeCount] | None) -> ConditionState:
 def cluster_available(cluster: ObservedCluster, nodes: Sequence[NodeCount] | None) -> ConditionState:
     if not cluster.exists:
         return NO_CLUSTER
-    if cluster.is_going:
+    if cluster.is_deleting:
         return ConditionState(FALSE, "ClusterDeleting", "The cluster is being deleted")
     if cluster.status == "failed":
         return ConditionState(FALSE, CLUSTER_FAILED, cluster.status_details)

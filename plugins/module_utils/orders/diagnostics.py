@@ -134,7 +134,7 @@ def _inside(kube: Kube, order: ClusterOrder | None, client: str | None) -> tuple
     if order is None or not kind:
         return [], ["The cluster was not read: it does not exist yet."]
     try:
-        found = ProviderFactory.at(kind, cluster_ref(kube, order)).kubeconfig(recorded_cluster(order))
+        found = ProviderFactory.for_cluster(kind, cluster_ref(kube, order)).kubeconfig(recorded_cluster(order))
         with OcClient.connected(found.content, client) as cluster:
             objects = cluster.get(IN_CLUSTER, ["--all-namespaces"])
             problems = list(cluster.problems)

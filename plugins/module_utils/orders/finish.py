@@ -78,7 +78,7 @@ class Finalization:
             # The cluster was deleted after the template ran, and what it left behind can be deleted too.
             provider.delete(recorded_cluster(order))
             cluster = self._run.observe(order).cluster
-        if not cluster.is_gone:
+        if not cluster.is_absent:
             return order
         namespace = self._run.kube.find("v1", "Namespace", working_namespace(order.namespace, order.name))
         if namespace is not None and owns_namespace(order, namespace) and not self._run.external_controller:

@@ -38,7 +38,7 @@ def next_action(
     if external_controller and not observed.namespace_exists:
         return None  # the external controller creates it first
     wanted = wanted_nodes(order)
-    if cluster.is_going or any(item.going and item.resource_class in (wanted or ()) for item in cluster.node_sets):
+    if cluster.is_deleting or any(item.deleting and item.resource_class in (wanted or ()) for item in cluster.node_sets):
         return None
     if not order.is_applied or not cluster.exists or not requests_match(cluster.node_sets, wanted):
         return "provision"
@@ -70,8 +70,8 @@ def _must_delete(order: ClusterOrder, observed: ObservedState, external_controll
     if not finalizers.intersection(order.finalizers):
         return False
     cluster = observed.cluster
-    if cluster.is_gone and observed.namespace_deleting and not external_controller:
+    if cluster.is_absent and observed.namespace_deleting and not external_controller:
         return False  # the deletion of the namespace takes a while, and its end is the next event
     requested = (order.condition("Deleting") or {}).get("reason") == DELETING_CLUSTER
-    in_progress = cluster.is_going or (not cluster.exists and any(item.going for item in cluster.node_sets))
+    in_progress = cluster.is_deleting or (not cluster.exists and any(item.deleting for item in cluster.node_sets))
     return not (requested and in_progress)

@@ -48,11 +48,11 @@ def requests_match(node_sets: Sequence[NodeSet], wanted: Wanted | None) -> bool:
         return True
     requested: Counter[str] = Counter()
     for item in node_sets:
-        if item.going or item.given:
+        if item.deleting or item.preexisting:
             continue
         if item.resource_class not in wanted:
             return False
-        requested[item.resource_class] += wanted[item.resource_class] if item.asked is None else item.asked
+        requested[item.resource_class] += wanted[item.resource_class] if item.requested is None else item.requested
     return all(requested[resource_class] == count for resource_class, count in wanted.items())
 
 
@@ -69,11 +69,11 @@ def node_counts(order: ClusterOrder, node_sets: Sequence[NodeSet], wanted: Wante
         # An outdated number is neither used nor taken for a loss: the last known one stays.
         reported = sum(item.ready for item in mine) if certain else known.get(resource_class, 0)
         surplus = max(reported - requested, 0)
-        if any(item.given for item in mine):
+        if any(item.preexisting for item in mine):
             surplus = 0
         elif resource_class not in wanted:
             surplus = max(surplus, 1)  # the node set itself is surplus, even without nodes
-        elif any(item.asked is None for item in mine):
+        elif any(item.requested is None for item in mine):
             surplus = 0
         counts.append(NodeCount(resource_class, requested, min(reported, requested) if requested else reported, surplus, certain))
     return counts

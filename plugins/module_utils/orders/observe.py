@@ -57,11 +57,11 @@ def observe(order: ClusterOrder, view: HubView, template_provider: str = "") -> 
     if not kind:
         return _state(ObservedCluster(), view.namespace(namespace))
     try:
-        provider = ProviderFactory.at(kind, cluster_ref(view.kube, order))
+        provider = ProviderFactory.for_cluster(kind, cluster_ref(view.kube, order))
         if provider.WATCHES:
             cluster = view.watched(order, provider)
             # The namespace is deleted last, so it need not be read while the cluster exists.
-            return _state(cluster, view.namespace(namespace)) if cluster.is_gone else ObservedState(cluster, namespace_exists=True)
+            return _state(cluster, view.namespace(namespace)) if cluster.is_absent else ObservedState(cluster, namespace_exists=True)
     except (ProviderError, NotFound) as error:  # not installed here, or its kinds not on the hub, or a fault of its own
         return _state(unknown_cluster(order, error), view.namespace(namespace))
     found = view.namespace(namespace)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..common.types import Object
-from ..kube.client import Kube, retry_conflicts
+from ..kube.client import Kube, retry_on_conflict
 from ..lock.fenced_writer import FencedWriter
 from ..lock.lease import Lock
 from ..providers.base import Provider
@@ -58,7 +58,7 @@ class Run:
     def provider(self, order: ClusterOrder, lock: Lock | None = None) -> Provider | None:
         """The provider for the order's cluster, which can write only under a lock."""
         kind, writer = self.provider_of(order), self.writer(lock) if lock else None
-        return ProviderFactory.at(kind, replace(cluster_ref(self.kube, order), writer=writer)) if kind else None
+        return ProviderFactory.for_cluster(kind, replace(cluster_ref(self.kube, order), writer=writer)) if kind else None
 
     def writer(self, lock: Lock) -> FencedWriter:
         return FencedWriter(self.kube, lock, self.names.lock_token_annotation, self.check_mode)
@@ -80,4 +80,4 @@ class Run:
                 return current
             return self.kube.patch(current, {"metadata": {"finalizers": wanted}})
 
-        return retry_conflicts(attempt)
+        return retry_on_conflict(attempt)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from ..common.types import Object
-from ..kube.client import retry_conflicts
+from ..kube.client import retry_on_conflict
 from ..kube.errors import Conflict, Invalid
 from ..lock.lease import Lock, LockState, verify
 from .model import ClusterOrder
@@ -61,7 +61,7 @@ class StatusWriter:
                 raise
             return ClusterOrder.from_object(written, self._run.names.group)
 
-        return retry_conflicts(attempt)
+        return retry_on_conflict(attempt)
 
     def _store(self, order: ClusterOrder, status: Object) -> Object:
         """Store the status. Another controller's CRD rejects or drops fields it does not know, and then gets those it accepts."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..common.types import Object
-from ..kube.client import FIELD_MANAGER, Kube, retry_conflicts
+from ..kube.client import FIELD_MANAGER, Kube, retry_on_conflict
 from ..kube.errors import ApplyConflict, Invalid, KubeError
 from ..lock.fenced_writer import Change
 from ..templates.catalogue import COLLECTION
@@ -65,7 +65,7 @@ def find(kube: Kube, names: Names, namespace: str, name: str) -> ClusterOrder | 
 
 def place(kube: Kube, names: Names, wanted: Wanted, *, force: bool = False, check_mode: bool = False) -> Change:
     """Create or change the order. A field of another manager is an ApplyConflict, unless `force`."""
-    return retry_conflicts(lambda: _place(kube, names, wanted, force, check_mode))
+    return retry_on_conflict(lambda: _place(kube, names, wanted, force, check_mode))
 
 
 def withdraw(kube: Kube, names: Names, namespace: str, name: str, *, check_mode: bool = False) -> Change | None:

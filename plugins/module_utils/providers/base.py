@@ -98,7 +98,7 @@ class Provider(ABC):
         self.ref = ref
         self.changes: list[Change] = []
 
-    def rely_on(self, request: ClusterRequest) -> None:  # noqa: B027 - most have nothing to do here
+    def use_credentials_of(self, request: ClusterRequest) -> None:  # noqa: B027 - most have nothing to do here
         """Reach whoever makes the cluster as this request says from now on: what was kept for that may have become invalid."""
 
     # Every provider can do these

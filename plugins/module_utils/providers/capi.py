@@ -36,7 +36,7 @@ from .model import (
     ResourceSet,
     State,
 )
-from .objects import api_url, condition_state_of, is_going, is_outdated, is_true, metadata, node_set_name, resource_class_of
+from .objects import api_url, condition_state_of, is_deleting, is_outdated, is_true, metadata, node_set_name, resource_class_of
 
 API_VERSION = "cluster.x-k8s.io/v1beta2"
 CLUSTER_LABEL = "cluster.x-k8s.io/cluster-name"
@@ -410,7 +410,7 @@ def _said(cluster: Object, kind: str, if_true: str) -> ConditionState | None:
 
 def _state(cluster: Object, conditions: Mapping[str, ConditionState], node_sets: Sequence[NodeSet]) -> tuple[State, str]:
     """The state, and in words why it is not ready."""
-    if is_going(cluster):
+    if is_deleting(cluster):
         deleting = condition_state_of(cluster, "Deleting")
         return "deprovisioning", f"Deleting is {deleting}" if deleting else "The Cluster is being deleted"
     reconciled = condition_state_of(cluster, "TopologyReconciled")
@@ -425,7 +425,7 @@ def _state(cluster: Object, conditions: Mapping[str, ConditionState], node_sets:
         return "cluster_provisioning", f"ControlPlaneAvailable is {available}"
     if degraded and degraded.status == TRUE:
         return "cluster_provisioned", f"Degraded is {degraded}"
-    missing = sum(max((item.asked or 0) - item.ready, 0) for item in node_sets)
+    missing = sum(max((item.requested or 0) - item.ready, 0) for item in node_sets)
     if missing:
         workers = condition_state_of(cluster, "WorkersAvailable")
         return "cluster_provisioned", f"{missing} nodes are not ready yet" + (f": WorkersAvailable is {workers}" if workers else "")
@@ -446,21 +446,21 @@ def _node_sets(cluster: Object | None, deployments: Sequence[Object], class_labe
         if not name and resource_class:
             yield _node_set(item["metadata"]["name"], resource_class, (item.get("spec") or {}).get("replicas"), item)
         elif name not in entries and resource_class:
-            yield _node_set(name, resource_class, 0, item, going=True)  # not in the topology any more
+            yield _node_set(name, resource_class, 0, item, deleting=True)  # not in the topology any more
 
 
-def _node_set(name: str, resource_class: str, asked: int | None, made: Object | None, going: bool = False) -> NodeSet:
+def _node_set(name: str, resource_class: str, requested: int | None, made: Object | None, deleting: bool = False) -> NodeSet:
     if made is None:
-        return NodeSet(name, resource_class, asked, 0)
+        return NodeSet(name, resource_class, requested, 0)
     status, replicas = made.get("status") or {}, (made.get("spec") or {}).get("replicas")
     return NodeSet(
         name=name,
         resource_class=resource_class,
-        asked=asked,
+        requested=requested,
         ready=status.get("readyReplicas") or 0,
-        outdated=is_outdated(made, status) or (asked is not None and asked != replicas),
+        outdated=is_outdated(made, status) or (requested is not None and requested != replicas),
         updating=is_true(made, "RollingOut"),
-        going=going or is_going(made),
+        deleting=deleting or is_deleting(made),
     )
 
 

@@ -54,7 +54,7 @@ class ProviderFactory:
         return provider
 
     @classmethod
-    def at(cls, kind: str, ref: ClusterRef) -> Provider:
+    def for_cluster(cls, kind: str, ref: ClusterRef) -> Provider:
         """The provider of that type for the cluster at that place."""
         return cls.get(kind)(ref)
 

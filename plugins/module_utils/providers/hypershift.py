@@ -31,7 +31,7 @@ from .model import (
     ResourceSet,
     State,
 )
-from .objects import api_url, condition_state_of, is_going, is_outdated, is_true, metadata, node_set_name, resource_class_of, selector
+from .objects import api_url, condition_state_of, is_deleting, is_outdated, is_true, metadata, node_set_name, resource_class_of, selector
 
 API_VERSION = "hypershift.openshift.io/v1beta1"
 # How each service of a control plane is published where the request says nothing of it.
@@ -312,7 +312,7 @@ def secret(ref: ClusterRef, name: str, content: Mapping[str, str], kind: str = "
 
 def _state(cluster: Object, conditions: Mapping[str, ConditionState], node_sets: Sequence[NodeSet]) -> tuple[State, str]:
     """The state, and in words why it is not ready."""
-    if is_going(cluster):
+    if is_deleting(cluster):
         return "deprovisioning", "The HostedCluster is being deleted"
     valid = condition_state_of(cluster, "ValidConfiguration")
     if valid and valid.status == FALSE:
@@ -324,7 +324,7 @@ def _state(cluster: Object, conditions: Mapping[str, ConditionState], node_sets:
         return "cluster_provisioning", f"Available is {available}"
     if degraded and degraded.status == TRUE:
         return "cluster_provisioned", f"Degraded is {degraded}"
-    missing = sum(max((item.asked or 0) - item.ready, 0) for item in node_sets)
+    missing = sum(max((item.requested or 0) - item.ready, 0) for item in node_sets)
     if missing:
         return "cluster_provisioned", f"{missing} nodes are not ready yet"
     if not _is_installed(cluster):
@@ -347,11 +347,11 @@ def _node_set(pool: Object, resource_class: str) -> NodeSet:
     return NodeSet(
         name=pool["metadata"]["name"],
         resource_class=resource_class,
-        asked=None if spec.get("autoScaling") else spec.get("replicas") or 0,
+        requested=None if spec.get("autoScaling") else spec.get("replicas") or 0,
         ready=status.get("replicas") or 0,
         outdated=any(is_outdated(pool, condition) for condition in answers),
         updating=is_true(pool, "UpdatingVersion") or is_true(pool, "UpdatingConfig"),
-        going=is_going(pool),
+        deleting=is_deleting(pool),
     )
 
 

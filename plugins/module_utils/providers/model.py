@@ -50,19 +50,19 @@ class ConditionState:
 
 @dataclass(frozen=True)
 class NodeSet:
-    """Nodes of one class. `asked` is None where an autoscaler decides; `ready` is of an older spec where it is `outdated`.
+    """Nodes of one class. `requested` is None where an autoscaler decides; `ready` counts for an older spec where it is `outdated`.
 
-    Those that are `given` were there before, as in a cluster that somebody else has made: they are nobody's order.
+    `preexisting` nodes belong to a cluster that the provider did not create: no order requested them.
     """
 
     name: str
     resource_class: str
-    asked: int | None
+    requested: int | None
     ready: int
     outdated: bool = False
     updating: bool = False
-    going: bool = False
-    given: bool = False
+    deleting: bool = False
+    preexisting: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,12 +112,12 @@ class ObservedCluster:
         return self.status not in ("absent", "cleanup")
 
     @property
-    def is_going(self) -> bool:
-        """It can't be brought back, only made anew once it is gone."""
+    def is_deleting(self) -> bool:
+        """The deletion cannot be stopped; the cluster can be created again once it is absent."""
         return self.status == "deprovisioning"
 
     @property
-    def is_gone(self) -> bool:
+    def is_absent(self) -> bool:
         """Nothing of it is left."""
         return self.status == "absent"
 

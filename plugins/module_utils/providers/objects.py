@@ -55,7 +55,7 @@ def is_outdated(item: Object, answer: Mapping[str, Any]) -> bool:
     return bool(answer.get("observedGeneration", generation) != generation)
 
 
-def is_going(item: Object) -> bool:
+def is_deleting(item: Object) -> bool:
     return bool(item["metadata"].get("deletionTimestamp"))
 
 

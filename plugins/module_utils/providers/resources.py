@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from ..common.types import Object
-from ..kube.client import Kube, in_order
+from ..kube.client import Kube, in_apply_order
 from ..kube.errors import Invalid, KubeError, NotFound
 from .base import NotReadyYet, Provider, ProviderError
 from .model import ResourceSet
@@ -67,7 +67,7 @@ class _Applied:
         addresses = [_address(item) for item in wanted]
         dropped = [address for address in listed if address not in addresses]
         self._write_inventory([*addresses, *dropped])
-        for group in in_order(wanted):
+        for group in in_apply_order(wanted):
             if not self._check_mode:
                 self._wait_for_kinds(group, items)
             present = self._together(self._find, group)

@@ -193,7 +193,9 @@ class ClusterProvider(Provider):
         classes: dict[str, list[Object]] = {}
         for node in nodes:
             classes.setdefault(_label(node, self.ref.class_label) or _label(node, INSTANCE_TYPE) or NO_CLASS, []).append(node)
-        return tuple(NodeSet(name, name, len(found), sum(map(_is_ready, found)), given=True) for name, found in sorted(classes.items()))
+        return tuple(
+            NodeSet(name, name, len(found), sum(map(_is_ready, found)), preexisting=True) for name, found in sorted(classes.items())
+        )
 
 
 def _refuse_wishes(request: ClusterRequest) -> None:

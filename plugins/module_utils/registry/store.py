@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from ..common.types import Object
-from ..kube.client import Kube, retry_conflicts
+from ..kube.client import Kube, retry_on_conflict
 from ..kube.errors import NotFound
 from .model import (
     API_VERSION,
@@ -72,11 +72,11 @@ class RegistryStore:
         def change(registry: ClusterRegistry) -> tuple[RegisteredCluster, ...]:
             return with_clusters(registry.clusters, wanted, registry.called)
 
-        return retry_conflicts(lambda: self._change(namespace, name, change, create=True))
+        return retry_on_conflict(lambda: self._change(namespace, name, change, create=True))
 
     def unregister(self, namespace: str, name: str, clusters: Sequence[str]) -> RegistryChange:
         """Have none of these clusters in the registry."""
-        return retry_conflicts(
+        return retry_on_conflict(
             lambda: self._change(namespace, name, lambda registry: without_clusters(registry.clusters, clusters), create=False)
         )
 
@@ -90,7 +90,7 @@ class RegistryStore:
 
     def record(self, namespace: str, name: str, found: Mapping[str, ClusterHealth], now: datetime) -> RegistryChange:
         """Write how the clusters were found."""
-        return retry_conflicts(lambda: self._record(self.get(namespace, name), found, now))
+        return retry_on_conflict(lambda: self._record(self.get(namespace, name), found, now))
 
     def _change(
         self, namespace: str, name: str, change: Callable[[ClusterRegistry], tuple[RegisteredCluster, ...]], *, create: bool

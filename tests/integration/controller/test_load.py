@@ -64,7 +64,7 @@ class Runs:
         self.most = 0
         self.holders: dict[str, str] = {}
         kube = Kube.connect({"kubeconfig": str(orders.hub.kubeconfig)})
-        since = kube.list_all(*LEASES, orders.namespace).version
+        since = kube.list_all(*LEASES, orders.namespace).resource_version
         self._events = kube.watch(*LEASES, orders.namespace, since=since, seconds=READY_SECONDS)
         threading.Thread(target=self._follow, daemon=True).start()
 

@@ -20,7 +20,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.controller.cont
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.informer import Informer
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.metrics import Metrics, State
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.settings import Settings
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Event, Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube, WatchEvent
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import acquire, release
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.selection import OrderName
 
@@ -161,7 +161,7 @@ def test_what_a_write_brings_along_is_seen_though_no_event_tells_of_it(orders: O
     """An order is taken back, and before the watch tells of it the status is written: that write meets the change, and is newer than it."""
     slowly = Informer._handle  # noqa: SLF001 - nothing else can be late by as much as is wanted
 
-    def see(mirror: Informer, event: Event) -> None:
+    def see(mirror: Informer, event: WatchEvent) -> None:
         asyncio.get_running_loop().call_later(1.0 if mirror.kind == "ClusterOrder" else 0.0, slowly, mirror, event)
 
     with Source(orders, max_in_flight=1).running() as source:

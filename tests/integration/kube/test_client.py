@@ -23,7 +23,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.certificates impo
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import client as kube_module
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import config as kube_config
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import CONNECTIONS, FIELD_MANAGER, Kube, in_order
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import CONNECTIONS, FIELD_MANAGER, Kube, in_apply_order
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import (
     ApplyConflict,
     Conflict,
@@ -87,7 +87,7 @@ def test_a_list_is_complete_however_many_pages_it_has(kube: Kube, namespace: str
     assert kube.requests - before == 4
     later = kube.create(config_map(namespace, "later"))
     ours = {"fieldSelector": "metadata.name!=kube-root-ca.crt"}
-    event = next(iter(kube.watch("v1", "ConfigMap", namespace, since=found.version, seconds=60, **ours)))
+    event = next(iter(kube.watch("v1", "ConfigMap", namespace, since=found.resource_version, seconds=60, **ours)))
     assert event.object["metadata"]["name"] == later["metadata"]["name"], "a watch goes on where the list ends"
     assert {(item["apiVersion"], item["kind"]) for item in found} == {("v1", "ConfigMap")}, "an item can be written back as it is"
     odd = kube.list_all("v1", "ConfigMap", namespace, label_selector="odd=1")
@@ -530,7 +530,7 @@ def test_each_of_many_has_its_own_result_or_error(kube: Kube, namespace: str) ->
 
 def test_what_others_need_comes_before_them() -> None:
     kinds = ["NodePool", "RoleBinding", "HostedCluster", "Secret", "Widget", "Namespace", "ServiceAccount", "Role", "NodePool"]
-    groups = in_order([{"kind": kind, "number": number} for number, kind in enumerate(kinds)])
+    groups = in_apply_order([{"kind": kind, "number": number} for number, kind in enumerate(kinds)])
     assert [[item["kind"] for item in group] for group in groups] == [
         ["Namespace"],
         ["Secret", "ServiceAccount"],
@@ -538,7 +538,7 @@ def test_what_others_need_comes_before_them() -> None:
         ["HostedCluster", "Widget"],
         ["NodePool", "NodePool"],
     ]
-    assert in_order([]) == []
+    assert in_apply_order([]) == []
 
 
 def test_a_whole_set_is_applied_in_that_order(kube: Kube, namespace: str) -> None:
@@ -549,7 +549,7 @@ def test_a_whole_set_is_applied_in_that_order(kube: Kube, namespace: str) -> Non
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": inner}},
     ]
     try:
-        results = [result for group in in_order(items) for result in kube.in_parallel(kube.apply, group)]
+        results = [result for group in in_apply_order(items) for result in kube.in_parallel(kube.apply, group)]
         assert not [result for result in results if isinstance(result, KubeError)]
     finally:
         kube.delete(items[2])

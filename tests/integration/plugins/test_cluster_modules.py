@@ -75,12 +75,12 @@ def test_cluster_without_an_order_is_made_looked_at_and_removed(lab: Access, tmp
     assert made["node_sets"][0] | {"name": ""} == {
         "name": "",
         "resource_class": "fc430",
-        "asked": 2,
+        "requested": 2,
         "ready": 2,
         "outdated": False,
         "updating": False,
-        "going": False,
-        "given": False,
+        "deleting": False,
+        "preexisting": False,
     }
     foreseen, done = (
         [(item["kind"], item["name"], item["action"]) for item in played[name].result["objects"]] for name in ("foresee it", "make it")

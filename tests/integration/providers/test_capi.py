@@ -39,7 +39,7 @@ class Site:
     def provider(self, name: str) -> Provider:
         lock = lease.acquire(self.kube, self.namespace, name, "test")
         writer = FencedWriter(self.kube, lock, TOKEN_ANNOTATION)
-        return ProviderFactory.at("capi", ClusterRef(self.kube, name, self.namespace, {ORDER_LABEL: name}, writer=writer))
+        return ProviderFactory.for_cluster("capi", ClusterRef(self.kube, name, self.namespace, {ORDER_LABEL: name}, writer=writer))
 
     def ready(self, name: str, version: str = "") -> ObservedCluster:
         """The cluster once it is ready, and in that version if one is given."""
@@ -87,7 +87,7 @@ def request(nodes: int = 1, **settings: Any) -> ClusterRequest:
 def test_what_cannot_be_made_is_refused_in_one_sentence_and_nothing_is_made(site: Site, wrong: ClusterRequest, said: str) -> None:
     with pytest.raises(Invalid, match=said):
         site.provider("lab").create(wrong)
-    assert site.provider("lab").status(NONE).is_gone
+    assert site.provider("lab").status(NONE).is_absent
 
 
 def of_references(site: Site) -> ClusterRequest:
@@ -126,7 +126,7 @@ def test_clusters_of_a_class_and_of_references_are_made_scaled_upgraded_and_remo
         assert site.provider(name).create(each).exists
     for name, each in wanted.items():
         ready = site.ready(name, "v1.36.3")
-        assert (ready.version, [(item.resource_class, item.asked, item.ready) for item in ready.node_sets]) == (
+        assert (ready.version, [(item.resource_class, item.requested, item.ready) for item in ready.node_sets]) == (
             "v1.36.3",
             [("small", 1, 1)],
         )
@@ -137,7 +137,7 @@ def test_clusters_of_a_class_and_of_references_are_made_scaled_upgraded_and_remo
         assert len(site.provider(name).connect(NONE).list_all("v1", "Node")) == 2
 
         scaled = site.provider(name).scale(ready, "small", 2)
-        assert scaled.node_sets[0].asked == 2
+        assert scaled.node_sets[0].requested == 2
         assert scaled.status != "ready"
     for name in wanted:
         assert site.ready(name).node_sets[0].ready == 2
@@ -155,7 +155,7 @@ def test_clusters_of_a_class_and_of_references_are_made_scaled_upgraded_and_remo
         assert site.provider(name).delete(NONE) is False
     for name in wanted:
         until(lambda name=name: site.provider(name).delete(NONE), "the cluster is gone", PATIENCE_SECONDS)  # type: ignore[misc]
-        assert site.provider(name).status(NONE).is_gone
+        assert site.provider(name).status(NONE).is_absent
 
 
 def test_a_new_class_that_the_cluster_class_does_not_have_is_refused(site: Site) -> None:

@@ -41,7 +41,7 @@ def test_platform_is_accepted_and_kept(platform: str, crds: str, request: pytest
     kube = Kube.connect({"kubeconfig": str(hub.kubeconfig)})
     with fresh_namespace(hub) as namespace:
         writer = FencedWriter(kube, acquire(kube, namespace, "demo", "the tests"), "example.com/lock-token", check_mode=True)
-        provider = ProviderFactory.at(
+        provider = ProviderFactory.for_cluster(
             "hypershift", ClusterRef(kube, "demo", namespace, {"example.com/x": "y"}, writer=writer, check_mode=True)
         )
         wanted = ClusterRequest(

@@ -99,12 +99,12 @@ def test_cluster_is_made_watched_and_taken_away(runs: Runs, service: OcmStandIn)
     assert runs.provider().delete(stored) is True
     assert runs.secret() is None
     assert runs.provider().delete(stored) is True, "also after it has gone"
-    assert runs.provider().status(stored).is_gone
+    assert runs.provider().status(stored).is_absent
 
 
 def test_what_never_was_is_gone_and_needs_no_token(runs: Runs, service: OcmStandIn) -> None:
     assert runs.provider().delete(NOTHING) is True
-    assert runs.provider().status(NOTHING).is_gone
+    assert runs.provider().status(NOTHING).is_absent
     assert service.seen == []
 
 

@@ -259,7 +259,7 @@ def test_token_that_is_withdrawn_is_renewed_once(runs: Runs) -> None:
     provider = runs.provider()
     provider.status(spec)
     runs.service.faults.append(Fault("stale", "PATCH", "/worker$", 1))
-    assert provider.scale(spec, "m5.xlarge", 4).node_sets[0].asked == 4
+    assert provider.scale(spec, "m5.xlarge", 4).node_sets[0].requested == 4
     runs.service.faults.append(Fault("stale", "GET", "/clusters/[^/]+$", ALWAYS))
     asked = len(runs.service.seen)
     with pytest.raises(KubeError, match=r"Bearer token is expired \(CLUSTERS-MGMT-401, request operation-401\); the token is not accepted"):

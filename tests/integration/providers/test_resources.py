@@ -60,7 +60,7 @@ def at(kube: Kube, hub: Access, namespace: str) -> Callable[..., Provider]:
         ref = ClusterRef(
             own, "demo", namespace, writer=FencedWriter(own, lock, "example.com/lock-token", check_mode), check_mode=check_mode
         )
-        return ProviderFactory.at("standalone", ref)
+        return ProviderFactory.for_cluster("standalone", ref)
 
     return make
 

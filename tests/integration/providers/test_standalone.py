@@ -110,7 +110,7 @@ def test_nodes_tell_cloud_region_and_classes(backend: Standalone) -> None:
     backend.go_on("demo")
     seen = backend.provider().status(NONE)
     assert (seen.cloud_provider, seen.region, seen.multi_az) == ("aws", "eu-1", True)
-    assert seen.node_sets == (NodeSet("fc430", "fc430", 1, 1, given=True), NodeSet("m5.large", "m5.large", 1, 0, given=True))
+    assert seen.node_sets == (NodeSet("fc430", "fc430", 1, 1, preexisting=True), NodeSet("m5.large", "m5.large", 1, 0, preexisting=True))
     assert (seen.status, seen.api_url) == ("cluster_provisioned", backend.server)
     assert seen.status_details == f"1 of 2 nodes are ready: {backend.namespace}-2 is not (nobody tells)"
     assert seen.version.startswith("v1.")
@@ -197,7 +197,7 @@ def test_cluster_that_is_there_cannot_be_wished_otherwise(backend: Standalone, w
     request = ClusterRequest(**wish, secrets=backend.request().secrets)
     with pytest.raises(NotSupported, match=rf"The provider standalone does not support {called}"):
         backend.provider().create(request)
-    assert backend.provider().status(NONE).is_gone
+    assert backend.provider().status(NONE).is_absent
     backend.create()
     with pytest.raises(NotSupported, match=called):
         backend.provider().update(NONE, request)
@@ -208,7 +208,7 @@ def test_what_is_no_kubeconfig_is_refused_and_not_shown(backend: Standalone, giv
     with pytest.raises(BadCredentials) as caught:
         backend.provider().create(ClusterRequest(secrets={"kubeconfig": given}))
     assert "hunter2" not in str(caught.value)
-    assert backend.provider().status(NONE).is_gone
+    assert backend.provider().status(NONE).is_absent
 
 
 def test_kubeconfig_that_would_run_a_program_here_is_refused(backend: Standalone, tmp_path: Path) -> None:

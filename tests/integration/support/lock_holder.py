@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube, retry_conflicts
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube, retry_on_conflict
 
 FINALIZER = "example.com/held"
 
@@ -20,8 +20,8 @@ def held(kube: Kube, read: Callable[[], Object]) -> Iterator[None]:
         others = [entry for entry in item["metadata"].get("finalizers", []) if entry != FINALIZER]
         kube.patch(item, {"metadata": {"finalizers": [*others, *ours]}})
 
-    retry_conflicts(lambda: finalize(FINALIZER))
+    retry_on_conflict(lambda: finalize(FINALIZER))
     try:
         yield
     finally:
-        retry_conflicts(finalize)
+        retry_on_conflict(finalize)

@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller import informer
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.informer import Informer
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.work_queue import Key
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Event, Listing
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import ObjectList, WatchEvent
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Forbidden, Gone, Unreachable
 
 PATIENCE_SECONDS = 20
@@ -30,27 +30,27 @@ class Server:
         self.listed = 0
         self.since: list[str] = []
 
-    def list_all(self, *_what: Any, **_selectors: str) -> Listing:
+    def list_all(self, *_what: Any, **_selectors: str) -> ObjectList:
         self.listed += 1
         answer = self.lists.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        listed = Listing(answer)
-        listed.version = str(max([int(entry["metadata"]["resourceVersion"]) for entry in answer], default=1))
+        listed = ObjectList(answer)
+        listed.resource_version = str(max([int(entry["metadata"]["resourceVersion"]) for entry in answer], default=1))
         return listed
 
-    def watch(self, *_what: Any, since: str, **_options: Any) -> Iterator[Event]:
+    def watch(self, *_what: Any, since: str, **_options: Any) -> Iterator[WatchEvent]:
         self.since.append(since)
         return self._events()
 
-    def _events(self) -> Iterator[Event]:
+    def _events(self) -> Iterator[WatchEvent]:
         while event := self.events.get():
             if isinstance(event, Exception):
                 raise event
             yield event
 
     def see(self, kind: str, entry: dict[str, Any]) -> None:
-        self.events.put(Event(kind, entry))
+        self.events.put(WatchEvent(kind, entry))
 
 
 async def until(condition: Callable[[], Any]) -> None:

@@ -18,7 +18,7 @@ import pytest
 import urllib3
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import client as kube_module
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import TRIES, Kube, retry_conflicts
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import TRIES, Kube, retry_on_conflict
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.config import Target
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import (
     ApplyConflict,
@@ -395,15 +395,15 @@ def test_a_change_is_begun_again_while_others_are_quicker_and_then_given_up(wait
             raise error
         return len(tries)
 
-    assert retry_conflicts(lambda: work(10, Conflict("changed"))) == 10
+    assert retry_on_conflict(lambda: work(10, Conflict("changed"))) == 10
     assert 3 < sum(waits) < 10, "in all it bears with a controller at work, and keeps nobody waiting long"
     tries.clear()
     with pytest.raises(Conflict):
-        retry_conflicts(lambda: work(99, Conflict("changed")), tries=4)
+        retry_on_conflict(lambda: work(99, Conflict("changed")), tries=4)
     assert len(tries) == 4
     tries.clear()
     with pytest.raises(ApplyConflict):
-        retry_conflicts(lambda: work(99, ApplyConflict("owned", {})))
+        retry_on_conflict(lambda: work(99, ApplyConflict("owned", {})))
     assert len(tries) == 1
     assert waits
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Event, Listing
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import ObjectList, WatchEvent
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError, NotFound
 
 Object = dict[str, Any]
@@ -45,17 +45,17 @@ class HubInMemory:
 
     def list_all(
         self, api_version: str, kind: str, namespace: str | None = None, label_selector: str = "", field_selector: str = ""
-    ) -> Listing:
+    ) -> ObjectList:
         self._require(kind)
-        listing = Listing(
+        listing = ObjectList(
             copy.deepcopy(item)
             for (its_kind, its_namespace, _name), item in self._items.items()
             if its_kind == kind and namespace in (None, its_namespace) and _has_labels(item, label_selector)
         )
-        listing.version = "1"
+        listing.resource_version = "1"
         return listing
 
-    def watch(self, api_version: str, kind: str, namespace: str | None = None, **_options: Any) -> Iterator[Event]:
+    def watch(self, api_version: str, kind: str, namespace: str | None = None, **_options: Any) -> Iterator[WatchEvent]:
         self._closed.wait()
         return iter(())
 

@@ -120,7 +120,7 @@ def seen_as(cluster: Object | None = None, pools: Sequence[Object] = (), namespa
     ref = ClusterRef(Mock(), "demo", NAMESPACE, class_label=f"{DEFAULT_GROUP}/resource-class")
     items = [{"kind": "HostedCluster", **cluster}] if cluster else []
     items += [{"kind": "NodePool", **pool} for pool in pools]
-    return ObservedState(ProviderFactory.at("hypershift", ref).observe_objects(ObservedCluster(), items), namespace_exists)
+    return ObservedState(ProviderFactory.for_cluster("hypershift", ref).observe_objects(ObservedCluster(), items), namespace_exists)
 
 
 WELL = seen_as(hosted_cluster(), (node_pool(3),))

@@ -735,7 +735,7 @@ def test_a_killed_run_of_an_earlier_order_of_that_name_is_not_told_of_this_one()
 
 def test_nodes_that_were_there_before_are_neither_missed_nor_too_many() -> None:
     new = order(nodes={})
-    given = NodeSet("any", "any", 5, 4, given=True)
+    given = NodeSet("any", "any", 5, 4, preexisting=True)
     well = ObservedCluster(status="ready", installed=True, node_sets=(given,), conditions={"Available": ConditionState("True", "Healthy")})
     made = looked_at(new, ObservedState(well, namespace_exists=True), 0, provisioned(new, node_requests=()))
     assert (made.phase, state_of(made.status, "NodesReady")) == ("Ready", ("True", "AllNodesReady"))

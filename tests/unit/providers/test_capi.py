@@ -134,7 +134,7 @@ def test_a_version_on_its_way_is_an_update(items: list[Object]) -> None:
         ([cluster(replicas=None), deployment(5, 5)], [NodeSet("small", "small", None, 5)]),
         (
             [cluster(), deployment(), deployment(1, 1, "large")],
-            [NodeSet("small", "small", 2, 2), NodeSet("large", "large", 0, 1, outdated=True, going=True)],
+            [NodeSet("small", "small", 2, 2), NodeSet("large", "large", 0, 1, outdated=True, deleting=True)],
         ),
     ],
 )

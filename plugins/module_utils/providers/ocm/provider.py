@@ -82,14 +82,14 @@ class ClusterProvider(Provider):
 
     # Every provider can do these
 
-    def rely_on(self, request: ClusterRequest) -> None:
+    def use_credentials_of(self, request: ClusterRequest) -> None:
         self._api = OcmApi(Access(**self._access_of(request)))
         self._api.hide(str(value) for value in request.secrets.values() if value)
 
     def create(self, request: ClusterRequest) -> ObservedCluster:
         body = new_cluster(self._name, self._owner, request, self.ref.class_label)
         writer = self.writer
-        self.rely_on(request)
+        self.use_credentials_of(request)
         # Looked for before anything is written: credentials that are wrong change nothing.
         cluster = self._find(ObservedCluster())
         if cluster is None or not self._secret.exists:
@@ -98,7 +98,7 @@ class ClusterProvider(Provider):
 
     def update(self, spec: ObservedCluster, request: ClusterRequest) -> ObservedCluster:
         writer, wanted = self.writer, wanted_pools(request)
-        self.rely_on(request)
+        self.use_credentials_of(request)
         cluster = self._existing(spec)
         if problem := refused_change(cluster, request):
             raise Invalid(f"The cluster {self._name} cannot be changed like that: {problem}. Make another one.", [])
