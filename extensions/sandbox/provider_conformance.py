@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import pytest
 
 from ...plugins.module_utils.common.types import Object
-from ...plugins.module_utils.kube import client as kube_module
+from ...plugins.module_utils.kube import transport
 from ...plugins.module_utils.kube.errors import Invalid, KubeError
 from ...plugins.module_utils.lock.fenced_writer import diff
 from ...plugins.module_utils.providers.base import NotSupported, Provider
@@ -83,7 +83,7 @@ class ProviderConformance:
     def backend(self, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Backend]:
         provider_hub: Access = request.getfixturevalue(self.HUB)
         # Many requests are made to fail here, and each would be tried again after a while.
-        monkeypatch.setattr(kube_module, "FIRST_WAIT", 0.001)
+        monkeypatch.setattr(transport, "FIRST_WAIT", 0.001)
         with fresh_namespace(provider_hub) as namespace, Doorman(provider_hub.kubeconfig, tmp_path).open() as door:
             made = self.BACKEND(provider_hub, namespace, door)
             with made.undo:

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..common.types import Object
-from ..kube.client import FIELD_MANAGER, Kube, in_apply_order, retry_on_conflict
+from ..kube.client import FIELD_MANAGER, Kube, retry_on_conflict
 from ..kube.errors import KubeError, NotFound
+from ..kube.kinds import in_apply_order
 from .lease import Lock, LockLost, verify
 
 Address = tuple[str, str, str, str]

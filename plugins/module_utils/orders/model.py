@@ -14,6 +14,7 @@ from ..common.argument_specs import DEFAULT_GROUP
 from ..common.text import as_reason, shortened
 from ..common.timestamps import format_time, parse_time
 from ..common.types import Object
+from ..kube.kinds import register
 from ..providers.model import NodeRequest
 from .osac import restored
 
@@ -23,6 +24,9 @@ SERVICE_ACCOUNT = ROLE_BINDING = "cloudkit"
 NAME_LIMIT = 63  # of a namespace's name and of a label's value
 MESSAGE_LIMIT, TASK_LIMIT = 32768, 1024
 FIRST_RETRY, LAST_RETRY = timedelta(seconds=30), timedelta(minutes=30)
+
+register(DEFAULT_GROUP, "ClusterOrder", "clusterorders")
+register("osac.openshift.io", "ClusterOrder", "clusterorders")
 
 PROGRESSING, READY, FAILED, DEGRADED, DELETING = "Progressing", "Ready", "Failed", "Degraded", "Deleting"
 DELETING_CLUSTER = "DeletingCluster"  # reason of the condition Deleting once a run has deleted the cluster's objects

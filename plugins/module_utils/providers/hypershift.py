@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from ..common.timestamps import parse_time
 from ..common.types import Object
 from ..kube.errors import Invalid
+from ..kube.kinds import register
 from ..kube.untrusted import kubeconfig_of
 from . import resources
 from .base import ClusterRef, NoSuchCluster, NotReadyYet, Provider
@@ -33,7 +34,10 @@ from .model import (
 )
 from .objects import api_url, condition_state_of, is_deleting, is_outdated, is_true, metadata, node_set_name, resource_class_of, selector
 
-API_VERSION = "hypershift.openshift.io/v1beta1"
+GROUP = "hypershift.openshift.io"
+API_VERSION = f"{GROUP}/v1beta1"
+register(GROUP, "HostedCluster", "hostedclusters")
+register(GROUP, "NodePool", "nodepools", after="HostedCluster")
 # How each service of a control plane is published where the request says nothing of it.
 PUBLISHING = {"APIServer": "LoadBalancer", "OAuthServer": "Route", "Konnectivity": "Route", "Ignition": "Route"}
 AVAILABILITY = ["SingleReplica", "HighlyAvailable"]

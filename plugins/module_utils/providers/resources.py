@@ -20,8 +20,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from ..common.types import Object
-from ..kube.client import Kube, in_apply_order
+from ..kube.client import Kube
 from ..kube.errors import Invalid, KubeError, NotFound
+from ..kube.kinds import in_apply_order
 from .base import NotReadyYet, Provider, ProviderError
 from .model import ResourceSet
 

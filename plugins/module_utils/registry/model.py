@@ -19,13 +19,18 @@ from ..common.text import shortened
 from ..common.third_party import yaml
 from ..common.timestamps import format_time, parse_time
 from ..kube.errors import Forbidden, KubeError, NotFound, Unauthorized, Unreachable, Untrusted
+from ..kube.kinds import register
 from ..kube.untrusted import BadKubeconfig, Expiry
 
 Object = dict[str, Any]
 
-API_VERSION = "ramendr.openshift.io/v1alpha1"
+GROUP = "ramendr.openshift.io"
+API_VERSION = f"{GROUP}/v1alpha1"
 REGISTRY, CONFIG_MAP = "ClusterRegistry", "ConfigMap"
 KINDS = {REGISTRY: API_VERSION, CONFIG_MAP: "v1"}
+register(GROUP, REGISTRY, "clusterregistries")
+register(GROUP, "DRCluster", "drclusters", namespaced=False)
+register(GROUP, "DRPolicy", "drpolicies", namespaced=False)
 # A ConfigMap that is a registry says so; others are never looked into.
 LABEL = "ramendr.openshift.io/cluster-registry"
 

@@ -23,7 +23,8 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.certificates impo
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import client as kube_module
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import config as kube_config
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import CONNECTIONS, FIELD_MANAGER, Kube, in_apply_order
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import transport
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import CONNECTIONS, FIELD_MANAGER, Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import (
     ApplyConflict,
     Conflict,
@@ -35,6 +36,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors imp
     Unauthorized,
     Unreachable,
 )
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.kinds import in_apply_order
 
 from ..support.samples import hosted_cluster
 
@@ -106,17 +108,6 @@ def test_kinds_that_are_not_known_beforehand_are_asked_for_once(kube: Kube, name
     assert kube.requests == 3
     assert kube.get("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "cluster-admin")["roleRef"]["name"] == "cluster-admin"
     assert kube.requests == 4, "the whole group is known"
-
-
-# Ramen's own kinds are compared with its CRDs where discovery from a DRPolicy is tested, and orders of OSAC's group where its CRD is.
-ELSEWHERE = {("osac.openshift.io", "ClusterOrder"), ("ramendr.openshift.io", "DRCluster"), ("ramendr.openshift.io", "DRPolicy")}
-
-
-@pytest.mark.parametrize(("group", "kind"), sorted(kube_module.KINDS.keys() - ELSEWHERE))
-def test_the_kinds_known_beforehand_are_what_the_server_says(group: str, kind: str, kube: Kube) -> None:
-    versions = {"hypershift.openshift.io": "v1beta1", "cloudkit.openshift.io": "v1alpha1", "ramendr.openshift.io": "v1alpha1"}
-    api_version = f"{group}/{versions.get(group, 'v1')}" if group else "v1"
-    assert kube._discover(api_version, kind) == kube_module.KINDS[group, kind]  # noqa: SLF001 - the table against the truth
 
 
 @pytest.mark.parametrize(
@@ -528,19 +519,6 @@ def test_each_of_many_has_its_own_result_or_error(kube: Kube, namespace: str) ->
     assert kube.in_parallel(kube.apply, []) == []
 
 
-def test_what_others_need_comes_before_them() -> None:
-    kinds = ["NodePool", "RoleBinding", "HostedCluster", "Secret", "Widget", "Namespace", "ServiceAccount", "Role", "NodePool"]
-    groups = in_apply_order([{"kind": kind, "number": number} for number, kind in enumerate(kinds)])
-    assert [[item["kind"] for item in group] for group in groups] == [
-        ["Namespace"],
-        ["Secret", "ServiceAccount"],
-        ["RoleBinding", "Role"],
-        ["HostedCluster", "Widget"],
-        ["NodePool", "NodePool"],
-    ]
-    assert in_apply_order([]) == []
-
-
 def test_a_whole_set_is_applied_in_that_order(kube: Kube, namespace: str) -> None:
     inner = f"{namespace}-inner"
     items: list[Object] = [
@@ -566,7 +544,7 @@ def test_the_time_is_the_servers(kube: Kube, namespace: str, monkeypatch: pytest
         def now(cls, tz: datetime.tzinfo | None = None) -> datetime.datetime:
             return cls(1999, 1, 1, tzinfo=tz)
 
-    monkeypatch.setattr(kube_module.datetime, "datetime", Wrong)
+    monkeypatch.setattr(transport.datetime, "datetime", Wrong)
     for number in range(5):
         created = kube.create(config_map(namespace, f"item-{number}"))["metadata"]["creationTimestamp"]
         now = kube.server_time()

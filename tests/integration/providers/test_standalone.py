@@ -15,7 +15,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.door import Doorm
 from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port
 from ansible_collections.openfleet.clusters.extensions.sandbox.provider_backend import NONE, kubeconfig_for
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube import client as kube_module
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import transport
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import BadCredentials, Invalid, NotFound
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import NoSuchCluster, NotSupported, ProviderError
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import (
@@ -54,7 +54,7 @@ PLURALS = {
 
 @pytest.fixture
 def backend(hub: Access, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Standalone]:
-    monkeypatch.setattr(kube_module, "FIRST_WAIT", 0.001)
+    monkeypatch.setattr(transport, "FIRST_WAIT", 0.001)
     with Doorman(hub.kubeconfig, tmp_path).open() as door:
         made = Standalone(hub, namespace, door)
         with made.undo:

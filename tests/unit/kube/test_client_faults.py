@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 import urllib3
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube import client as kube_module
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import client as kube_client
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import transport
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import TRIES, Kube, retry_on_conflict
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.config import Target
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import (
@@ -134,7 +135,8 @@ def kube(server: FaultyServer) -> Kube:
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """What the client would have slept; it goes on at once."""
     slept: list[float] = []
-    monkeypatch.setattr(kube_module, "time", SimpleNamespace(sleep=slept.append, monotonic=time.monotonic))
+    for module in (kube_client, transport):
+        monkeypatch.setattr(module, "time", SimpleNamespace(sleep=slept.append, monotonic=time.monotonic))
     return slept
 
 
@@ -154,7 +156,7 @@ def test_a_busy_server_is_asked_again_as_late_as_it_wants_to_be(name: str, serve
 def test_an_odd_retry_after_neither_fails_nor_stops_for_hours(asked: str, server: FaultyServer, kube: Kube, waits: list[float]) -> None:
     server.answers = [Answer(429, headers=(("Retry-After", asked),))]
     READS["get"](kube)
-    assert 0 < waits[0] <= kube_module.LONGEST_WAIT
+    assert 0 < waits[0] <= transport.LONGEST_WAIT
 
 
 @pytest.mark.parametrize("name", [*READS, *WRITES])
@@ -359,7 +361,7 @@ def test_an_error_in_a_watch_is_raised_as_what_it_is(server: FaultyServer, kube:
 def test_the_time_is_the_servers_and_goes_on_between_answers(server: FaultyServer, kube: Kube, monkeypatch: pytest.MonkeyPatch) -> None:
     server.date = "Tue, 01 Jan 2030 00:00:00 GMT"  # type: ignore[attr-defined]
     now = [1000.0]
-    monkeypatch.setattr(kube_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(transport, "time", SimpleNamespace(monotonic=lambda: now[0]))
     assert str(kube.server_time()) == "2030-01-01 00:00:00+00:00"
     now[0] += 90.5
     assert str(kube.server_time()) == "2030-01-01 00:01:30.500000+00:00"

@@ -343,7 +343,7 @@ def test_credentials_given_as_options_replace_the_kubeconfigs_user(
 )
 def test_the_proxy_is_not_used_for_hosts_that_are_spared(no_proxy: str, direct: bool, environment: dict[str, str]) -> None:
     options = {"kubeconfig": config("cloud"), "proxy": "http://proxy.example:3128", "no_proxy": no_proxy}
-    pool = Kube(target(options, environment))._pool  # noqa: SLF001 - how it would go out
+    pool = Kube(target(options, environment))._transport.pool  # noqa: SLF001 - the way a request would take
     assert (pool.proxy is None) == direct
 
 
@@ -459,8 +459,8 @@ def test_a_wrong_kubeconfig_is_one_clear_message_without_a_secret(
         ({}, {"certificate-authority-data": encoded(b"\xff\xfe")}, {}, "certificates for https://a.example:6443 cannot be used"),
         ({}, {}, {"ca_cert": "/no/such/file"}, "cannot be used .*check ca_cert"),
         ({"client-certificate-data": encoded(SECRET.encode())}, {}, {}, "cannot be used"),
-        ({}, {"proxy-url": f"gopher://me:{SECRET}@proxy.example"}, {}, "proxy for https://a.example:6443 is no address of one"),
-        ({}, {"proxy-url": f"http://me:{SECRET}@proxy.example:port"}, {}, "proxy for https://a.example:6443 is no address of one"),
+        ({}, {"proxy-url": f"gopher://me:{SECRET}@proxy.example"}, {}, "proxy for https://a.example:6443 is not a valid address"),
+        ({}, {"proxy-url": f"http://me:{SECRET}@proxy.example:port"}, {}, "proxy for https://a.example:6443 is not a valid address"),
         ({"tokenFile": "/no/such/file"}, {}, {}, "/no/such/file of tokenFile cannot be read"),
         ({"token": f"{SECRET}\nX"}, {}, {}, "as Authorization has characters that cannot be sent"),
         ({"token": f"{SECRET}ü"}, {}, {}, "as Authorization has characters that cannot be sent"),

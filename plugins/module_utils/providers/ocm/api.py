@@ -18,8 +18,9 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from ...common.third_party import urllib3
 from ...common.types import Object
-from ...kube.client import CONNECT_SECONDS, FIELD_MANAGER, FIRST_WAIT, LONGEST_WAIT, READ_SECONDS, TRIES, reason_of
+from ...kube.client import TRIES
 from ...kube.errors import Conflict, Forbidden, Invalid, KubeError, NotFound, ServerError, TooManyRequests, Unauthorized, Unreachable
+from ...kube.transport import CONNECT_SECONDS, FIRST_WAIT, LONGEST_WAIT, READ_SECONDS, USER_AGENT, reason_of
 
 URL = "https://api.openshift.com"
 TOKEN_URL = "https://sso.redhat.com/auth/realms/redhat-external/protocol/openid-connect/token"  # noqa: S105 - an address
@@ -158,7 +159,7 @@ class OcmApi:
             wait = FIRST_WAIT * 2 ** (attempt - 1)
             try:
                 self.requests += 1
-                sent = {"Accept": "application/json", "User-Agent": FIELD_MANAGER, **headers}
+                sent = {"Accept": "application/json", "User-Agent": USER_AGENT, **headers}
                 response = self._pool.request(method, url, body=data, headers=sent, redirect=False)
             except urllib3.exceptions.HTTPError as error:
                 never_sent = isinstance(error, urllib3.exceptions.NewConnectionError | urllib3.exceptions.ConnectTimeoutError)
