@@ -1,6 +1,6 @@
 # Every command of this project. Each sets up what it needs by itself; a second run does no set-up work again.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test lint bench sandbox-up sandbox-down clean
+.PHONY: help setup demo serve test lint docs bench sandbox-up sandbox-down clean
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -30,6 +30,9 @@ test: setup ## Run every test
 lint: setup ## Run every gate: Ansible, Python, YAML, rulebooks, documentation, Go
 	@python -m $(DEV).lint
 
+docs: setup ## Build the HTML pages: guides, and the reference of modules, plugins and roles
+	@python -m $(DEV).docsite
+
 bench: setup ## Measure, side by side in one run, print a table, and fail where a goal is missed
 	@python -m $(DEV).bench
 
@@ -41,4 +44,4 @@ sandbox-down: setup ## Stop the sandbox: no process, no port is left
 
 clean: ## Stop the sandbox and remove all that was made here (compiled programs stay in the user's cache)
 	@if [ -x .venv/bin/openfleet-sandbox ]; then .venv/bin/openfleet-sandbox down; fi
-	@rm -rf .venv .venv.lock .sandbox .mypy_cache .ruff_cache .pytest_cache .ansible tests/output openfleet-clusters-*.tar.gz
+	@rm -rf .venv .venv.lock .sandbox .docs .mypy_cache .ruff_cache .pytest_cache .ansible tests/output openfleet-clusters-*.tar.gz

@@ -18,6 +18,7 @@ SHIPPED = ("meta", "plugins", "roles", "playbooks", "rulebooks", "extensions/san
 PLANTED = (
     ".ansible/roles",
     ".ci/run",
+    ".docs/html/index.html",
     ".git/config",
     ".gitignore",
     ".mypy_cache/3.11/data.json",
