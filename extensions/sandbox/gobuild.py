@@ -1,11 +1,13 @@
-"""Compile the sandbox's Go programs, once per machine: the result is kept in the user's cache by the hash of its sources.
+"""Choose where the sandbox's programs come from, and compile them, once per machine. It does not download; `releases` does.
 
-Go's own build cache makes an interrupted build go on where it stopped; a file lock makes two builds at once one build.
+What is compiled is kept in the user's cache by the hash of its sources, what is downloaded by its version. Go's own build cache
+makes an interrupted build go on where it stopped; a file lock makes two builds at once one build.
 """
 
 from __future__ import annotations
 
 import contextlib
+import enum
 import fcntl
 import hashlib
 import os
@@ -19,25 +21,40 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from . import releases
 from .launcher import die_with_me
-from .screen import Stage, UserError, stage
+from .screen import Stage, UserError, stage, warning
+from .transfers import NotDownloaded
 
 SOURCES = Path(__file__).with_name("go")
 LOCK_FILE = Path(__file__).parents[2] / "requirements.lock"
 GO_MINIMUM = (1, 26)
 DISK_GIB = 8
 KUBERNETES_VERSION = "v1.36.3"
+ETCD_VERSION = "v3.6.8"
 CLUSTER_API_VERSION = "v1.14.2"
 # Without cgo no C compiler is needed; Go of the machine is used as it is, never one it would download.
 GO_SETTINGS = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
 GO_FLAGS = ("-trimpath", "-buildvcs=false")
+WAY_SETTING = "OPENFLEET_SANDBOX_BINARIES"
+# The longer one is for a setting that forces the download: there is nothing else to wait for.
+PROBE_SECONDS, PATIENT_PROBE_SECONDS = 5.0, 30.0
+
+
+class Way(enum.StrEnum):
+    """How to have a program that has a release: `auto` takes the first way that works."""
+
+    AUTO = "auto"
+    DOWNLOAD = "download"
+    COMPILE = "compile"
 
 
 @dataclass(frozen=True)
 class Program:
     """A Go module, the packages of it to build with the names each binary is called by, and packages whose manifests are kept.
 
-    The manifests are the YAML files below a package's folder `config`. They lie beside the binaries, in `config/<name>`.
+    The manifests are the YAML files below a package's folder `config`. They lie beside the binaries, in `config/<name>`. A release
+    has the same programs, compiled by their projects.
     """
 
     sources: Path
@@ -45,6 +62,7 @@ class Program:
     packages: dict[str, tuple[str, ...]]
     linker_flags: str = ""
     manifests: dict[str, str] = field(default_factory=dict)
+    release: releases.Release | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -62,6 +80,7 @@ KUBERNETES = Program(
     title=f"Kubernetes {KUBERNETES_VERSION}",
     packages={".": ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")},
     linker_flags=_stamp(KUBERNETES_VERSION, "k8s.io/component-base/version"),
+    release=releases.Release(KUBERNETES_VERSION, ETCD_VERSION),
 )
 S3 = Program(sources=SOURCES / "s3", title="versitygw", packages={"github.com/versity/versitygw/cmd/versitygw": ("versitygw",)})
 CLUSTER_API = Program(
@@ -84,7 +103,7 @@ CLUSTER_API = Program(
 
 
 def build(s3: bool = False, capi: bool = False) -> None:
-    """Compile what isn't there yet: Kubernetes and what is asked for. An activated environment then has the compiled kubectl."""
+    """Download or compile what isn't there yet: Kubernetes and what is asked for. An activated environment then has its kubectl."""
     kubectl = programs(KUBERNETES)["kubectl"]
     if sys.prefix != sys.base_prefix and _is_ours(kubectl):
         _offer(kubectl, Path(sys.prefix) / "bin" / "kubectl")
@@ -108,8 +127,22 @@ def _offer(kubectl: Path, link: Path) -> None:
 
 
 def programs(program: Program) -> dict[str, Path]:
-    """Where each of the program's names is: the machine's own set when it is complete, else the one compiled here."""
-    return _of_this_machine(program) or _compiled(program)
+    """Where each of the program's names is: the machine's own set when it is complete, else the one in the cache.
+
+    A way that the setting forces leaves out the machine's own set.
+    """
+    way = _way() if program.release else Way.AUTO
+    if way is Way.AUTO and (own := _of_this_machine(program)):
+        return own
+    folder = _cached(program, way) or _made(program, way)
+    return {name: folder / name for name in program.names}
+
+
+def _way() -> Way:
+    wanted = os.environ.get(WAY_SETTING) or Way.AUTO
+    if wanted not in list(Way):
+        raise UserError(f"{WAY_SETTING} is {wanted!r}: set it to {', '.join(Way)}, or leave it out.")
+    return Way(wanted)
 
 
 def _of_this_machine(program: Program) -> dict[str, Path] | None:
@@ -126,13 +159,49 @@ def _of_this_machine(program: Program) -> dict[str, Path] | None:
     return None
 
 
-def _compiled(program: Program) -> dict[str, Path]:
-    folder = cache_folder() / f"{program.sources.name}-{_source_hash(program)}"
-    if not folder.exists():
-        with _only_one(folder.with_suffix(".lock")):
-            if not folder.exists():
-                _compile(program, folder)
-    return {name: folder / name for name in program.names}
+def _cached(program: Program, way: Way) -> Path | None:
+    """What an earlier command made. With `auto` either will do, and no network is needed."""
+    folders = {Way.DOWNLOAD: _downloaded_folder(program), Way.COMPILE: _compiled_folder(program)}
+    return next((folder for made_by, folder in folders.items() if folder and way in (made_by, Way.AUTO) and folder.exists()), None)
+
+
+def _made(program: Program, way: Way) -> Path:
+    # One lock for both ways: with `auto` the second process uses what the first has made.
+    with _only_one(_compiled_folder(program).with_suffix(".lock")):
+        return _cached(program, way) or _downloaded(program, way) or _compiled(program)
+
+
+def _downloaded_folder(program: Program) -> Path | None:
+    return cache_folder() / f"{program.sources.name}-{program.release.name}" if program.release else None
+
+
+def _compiled_folder(program: Program) -> Path:
+    return cache_folder() / f"{program.sources.name}-{_source_hash(program)}"
+
+
+def _downloaded(program: Program, way: Way) -> Path | None:
+    """The folder with the downloaded release; nothing where the setting asks for no download, or `auto` finds none that works."""
+    folder = _downloaded_folder(program)
+    if program.release is None or folder is None or way is Way.COMPILE:
+        return None
+    try:
+        releases.fetch(program.release, program.title, folder, PROBE_SECONDS if way is Way.AUTO else PATIENT_PROBE_SECONDS)
+    except NotDownloaded as error:
+        if way is Way.DOWNLOAD:
+            raise UserError(
+                f"{program.title} cannot be downloaded: {error}; check the network, the proxy and the addresses of the downloads and run "
+                f"the same command again, or set {WAY_SETTING}={Way.COMPILE}."
+            ) from error
+        warning(f"{program.title} is compiled, because its release cannot be downloaded: {error}.")
+        shutil.rmtree(releases.partial_folder(folder), ignore_errors=True)
+        return None
+    return folder
+
+
+def _compiled(program: Program) -> Path:
+    folder = _compiled_folder(program)
+    _compile(program, folder)
+    return folder
 
 
 def cache_folder() -> Path:

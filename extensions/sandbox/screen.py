@@ -105,6 +105,10 @@ def heading(text: str) -> None:
     print(f"\n{text}", flush=True)
 
 
+def warning(text: str) -> None:
+    print(f"! {text}", flush=True)
+
+
 def run_command(main: Callable[[], int]) -> NoReturn:
     """Run a command line: a `UserError` becomes its sentence on stderr and exit code 1, Ctrl-C exit code 130."""
     try:
