@@ -26,6 +26,7 @@ from .engine import ROOT, STATE, Engine, engine_at_work
 
 NAMESPACE, NAME = "orders", "demo"
 WORKING_NAMESPACE = f"{NAMESPACE}-{NAME}"
+TUTORIAL = Path("docs/tutorial.md")
 STEPS = ("Accepted", "NamespaceCreated", "ControlPlaneCreated", "ControlPlaneAvailable", "NodesReady", "ClusterAvailable")
 WAIT_SECONDS = 300
 ACTION = re.compile(r"events\.controller - INFO - \w+ of .*")
@@ -199,7 +200,8 @@ and in another shell:
   . .venv/bin/activate
   export KUBECONFIG=$(openfleet-sandbox kubeconfig)
   kubectl apply -f {show.example}
-  kubectl get clusterorders,{show.kinds} -A""")
+  kubectl get clusterorders,{show.kinds} -A
+The tutorial explains each step: {TUTORIAL}""")
 
 
 if __name__ == "__main__":

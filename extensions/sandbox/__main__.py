@@ -41,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("cluster", nargs="?", default=HUB)
     command = commands.add_parser("logs", help="list the logs, or print one")
     command.add_argument("name", nargs="?", help="as listed, for example hub/kube-apiserver")
-    command = commands.add_parser("build", help="compile the programs now rather than when they are first needed")
+    command = commands.add_parser("build", help="download or compile the programs now rather than when they are first needed")
     command.add_argument("--s3", action="store_true", help="S3 as well")
     command.add_argument("--capi", action="store_true", help="Cluster API as well")
     return parser
