@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -403,6 +404,22 @@ def test_two_processes_download_once(server: ReleaseServer, cache: Path) -> None
     assert sum("Waiting for the same build of another process" in line for line in lines) == 1, lines
     assert [output.splitlines()[-1] for output in outputs] == [f"made {downloaded_folder(cache)}"] * 2
     assert server.asked_for(API_SERVER) == [""]
+
+
+def test_interrupted_download_ends_at_once_and_is_not_used(server: ReleaseServer, cache: Path) -> None:
+    server.faults[API_SERVER] = Fault(HANG)
+    with subprocess.Popen([sys.executable, "-c", ANOTHER_PROCESS], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert "download" in process.stdout.readline()
+            process.send_signal(signal.SIGINT)
+            output = process.communicate(timeout=PATIENCE_SECONDS)[0]
+        finally:
+            process.kill()
+    assert process.returncode == 130, output
+    assert not downloaded_folder(cache).exists()
+    server.faults.clear()
+    assert said() == RELEASED
 
 
 def test_proxy_of_the_environment_is_used(server: ReleaseServer, monkeypatch: pytest.MonkeyPatch) -> None:
