@@ -56,9 +56,9 @@ build)
 esac
 """
 ANOTHER_PROCESS = """
-from ansible_collections.openfleet.clusters.extensions.sandbox import gobuild, screen
+from ansible_collections.openfleet.clusters.extensions.sandbox import gobuild, screen, transfers
 
-gobuild.PROBE_SECONDS, screen.QUIET_SECONDS = 60, 0
+gobuild.PROBE_SECONDS, transfers.SILENCE_SECONDS, screen.QUIET_SECONDS = 600, 600, 0
 screen.run_command(lambda: print("made", gobuild.programs(gobuild.KUBERNETES)["kubectl"].parent, flush=True) or 0)
 """
 
@@ -150,6 +150,14 @@ def test_what_is_in_the_cache_needs_no_network(server: ReleaseServer) -> None:
     before = len(server.requests)
     assert said() == RELEASED
     assert len(server.requests) == before
+
+
+def test_what_is_in_the_cache_does_not_wait_for_another_build(cache: Path) -> None:
+    assert said() == RELEASED
+    (lock,) = cache.glob("*.lock")
+    lock.unlink()
+    lock.mkdir()  # so that an attempt to take it is an error
+    assert said() == RELEASED
 
 
 def test_what_was_compiled_before_is_used_without_a_request(server: ReleaseServer, forced: Callable[[str], None]) -> None:
