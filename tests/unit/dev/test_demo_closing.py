@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.openfleet.clusters.extensions.dev import demo
 from ansible_collections.openfleet.clusters.extensions.sandbox import gobuild
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(params=sorted(demo.SHOWS))
