@@ -29,7 +29,7 @@ WORKING_NAMESPACE = f"{NAMESPACE}-{NAME}"
 TUTORIAL = Path("docs/tutorial.md")
 STEPS = ("Accepted", "NamespaceCreated", "ControlPlaneCreated", "ControlPlaneAvailable", "NodesReady", "ClusterAvailable")
 WAIT_SECONDS = 300
-ACTION = re.compile(r"events\.controller - INFO - \w+ of .*")
+ACTION = re.compile(r"controller - INFO - \w+ of .*")
 Result = TypeVar("Result")
 
 

@@ -145,7 +145,7 @@ class Engine:
 
     def actions(self, order: str) -> list[str]:
         """The actions that were asked for of one order, in their order."""
-        lines = re.findall(r"events\.controller - INFO - (\w+) of (.*)$", self.text(), re.MULTILINE)
+        lines = re.findall(r"controller - INFO - (\w+) of (.*)$", self.text(), re.MULTILINE)
         return [action for action, orders in lines if order in orders.split(", ")]
 
     def metric(self, name: str, **labels: str) -> float:
