@@ -14,7 +14,7 @@ author:
 description:
   - The first task of a run that carries orders out, for all of its orders at once. It takes their locks, checks them against
     their templates, puts finalizers on them, and makes their namespaces with a service account and a role binding.
-  - An order that cannot be taken up does not stop the others. It is in RV(left_alone), and what is wrong with it is written on it.
+  - An order that cannot be taken up does not stop the others. It is in RV(skipped_orders), and what is wrong with it is written on it.
   - Can be repeated at any time. The locks last as long as the run, or until M(openfleet.clusters.cluster_order_finish) gives them back.
 options:
   step:
@@ -88,9 +88,9 @@ EXAMPLES = r"""
     namespace: orders
   register: prepared
 
-- name: Say what is left alone, and why
+- name: Show the skipped orders and why
   ansible.builtin.debug:
-    msg: "{{ prepared.left_alone | map(attribute='message') }}"
+    msg: "{{ prepared.skipped_orders | map(attribute='message') }}"
 
 - name: Give back what was taken up
   openfleet.clusters.cluster_order_finish:
@@ -156,7 +156,7 @@ orders:
       description: The run itself, as the order shows it.
       type: dict
       returned: always
-left_alone:
+skipped_orders:
   description: The orders that are not taken up.
   returned: success
   type: list

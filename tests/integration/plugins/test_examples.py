@@ -120,7 +120,7 @@ def test_examples_of_carrying_out(hub: Access, tmp_path: Path) -> None:
     ]
     played = run(hub, tmp_path, tasks)
     assert played.code == 0, played.output
-    assert played["Say what is left alone, and why"].result["msg"] == []
+    assert played["Show the skipped orders and why"].result["msg"] == []
     assert played["Write how far it has come"].result["orders"][0]["phase"] in ("Progressing", "Ready")
     made = played["Make the cluster of an order, as the install task of a template"]
     assert not made.changed  # the template has done the same already
