@@ -35,10 +35,10 @@ START_SECONDS = 120
 GRACE_SECONDS = 15
 
 
-def engine_arguments(folder: Path, **variables: Any) -> list[str]:
-    """What to tell an engine so that it runs the rulebook with these variables. They are kept in the folder, as they may be secret."""
+def engine_arguments(folder: Path, source: dict[str, Any]) -> list[str]:
+    """The arguments of an engine that runs the rulebook with these settings of its source. A file in the folder holds secrets."""
     write_json(folder / "inventory.yml", {"all": {"hosts": {"localhost": {"ansible_connection": "local"}}}})
-    write_json(folder / "variables.yml", variables)
+    write_json(folder / "variables.yml", {"event_source": source})
     return ["-r", RULEBOOK, "-i", str(folder / "inventory.yml"), "--vars", str(folder / "variables.yml")]
 
 
@@ -72,7 +72,7 @@ class Engine:
         self._be_the_only_one()
         token = secrets.token_urlsafe(32)
         write_private(self.token_file, token)
-        arguments = engine_arguments(self.folder, webhook_port=self.port, webhook_token=token)
+        arguments = engine_arguments(self.folder, {"webhook": {"port": self.port, "token": token}})
         with open(self._log, "ab") as log:
             self._process = subprocess.Popen(
                 die_with_me([PROGRAMS / "ansible-rulebook", *arguments, "-v"]),

@@ -79,7 +79,7 @@ class ActionModule(ControllerAction):
         return {
             "changed": any(change.changed for order in prepared for change in order.changes),
             "orders": [_variables(order) for order in prepared],
-            "skipped": [vars(order) for order in skipped],
+            "skipped_orders": [vars(order) for order in skipped],
             # The parameters of a template hold secrets.
             "_ansible_no_log": bool(prepared),
         }

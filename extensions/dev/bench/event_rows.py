@@ -94,10 +94,10 @@ def source(load: Sandbox, **settings: Any) -> Iterator[Served]:
 
 
 @contextlib.contextmanager
-def engine(load: Sandbox, **variables: Any) -> Iterator[Served]:
+def engine(load: Sandbox) -> Iterator[Served]:
     port = free_port()
-    settings = {"webhook_port": port, "webhook_rate_limit": 10**6, "max_in_flight": 2, "batch_size": 25} | variables
-    command = ["ansible-rulebook", *engine_arguments(load.state, **settings)]
+    settings = {"webhook": {"port": port, "rate_limit": 10**6}, "max_in_flight": 2, "batch_size": 25}
+    command = ["ansible-rulebook", *engine_arguments(load.state, settings)]
     served = Served(command, engine_environment(load.state, load.kubeconfig()), port)
     try:
         yield served

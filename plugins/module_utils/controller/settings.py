@@ -103,11 +103,17 @@ class Settings:
 
     @classmethod
     def from_arguments(cls, arguments: Mapping[str, Any]) -> Settings:
-        """An empty string counts as not given: an unset variable of a rulebook is one."""
+        """An empty string counts as not given: an unset variable of a rulebook is one. `settings` holds further arguments."""
         if MISSING:
             raise BadSettings(f"The Python library {MISSING} is missing where ansible-rulebook runs; install what requirements.txt names.")
         problems: list[str] = []
-        values = check_values(read_options({"options": OPTIONS}, problems), _given(arguments), problems)
+        given = _given(arguments)
+        settings = given.pop("settings", {})
+        if isinstance(settings, Mapping):
+            given = _merged(settings, given)
+        else:
+            problems.append("settings must be a dictionary of arguments")
+        values = check_values(read_options({"options": OPTIONS}, problems), given, problems)
         problems = [problem.replace("to this template", "to this event source") for problem in problems]
         problems += [f"{name} must be at least 1" for name in AT_LEAST_ONE if values.get(name, 1) < 1]
         if not _is_absolute(values.get("kubeconfig")):
@@ -129,7 +135,16 @@ class Settings:
 
 def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
     given = {name: _given(value) if isinstance(value, Mapping) and name != "kubeconfig" else value for name, value in arguments.items()}
-    return {name: value for name, value in given.items() if value != ""}
+    return {name: value for name, value in given.items() if value not in ("", {})}
+
+
+def _merged(settings: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """An argument that is given by itself takes precedence over the same one in `settings`."""
+    merged = {**settings, **given}
+    webhooks = [arguments["webhook"] for arguments in (settings, given) if "webhook" in arguments]
+    if len(webhooks) == 2 and all(isinstance(webhook, Mapping) for webhook in webhooks):
+        merged["webhook"] = {**webhooks[0], **webhooks[1]}
+    return merged
 
 
 def _is_absolute(kubeconfig: Any) -> bool:

@@ -104,7 +104,7 @@ class Site:
 def site(new_sandbox: Callable[..., Sandbox], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     sandbox, folder = new_sandbox(status_only=True), tmp_path_factory.mktemp("chaos")
     hub = Access(sandbox.kubeconfig())
-    with fresh_namespace(hub) as namespace, running(Engine(hub, folder, start_timeout=20)) as engine:
+    with fresh_namespace(hub) as namespace, running(Engine(hub, folder, source={"start_timeout": 20})) as engine:
         site = Site(sandbox, Orders(hub, namespace, Path(folder)), engine)
         yield site
         site.end()
@@ -168,7 +168,7 @@ def test_a_webhook_cut_off_at_any_byte_at_any_moment(site: Site) -> None:
 
 
 def test_a_second_engine_takes_over_when_the_machine_of_the_first_dies(site: Site, tmp_path: Path) -> None:
-    first, second = site.engine, Engine(site.orders.hub, tmp_path, start_timeout=20)
+    first, second = site.engine, Engine(site.orders.hub, tmp_path, source={"start_timeout": 20})
     try:
         second.start(wait=False)
         until(lambda: second.said("this one stands by"), "the second stands by", 120)

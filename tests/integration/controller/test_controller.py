@@ -68,7 +68,7 @@ def loop(new_sandbox: Callable[..., Sandbox], tmp_path_factory: pytest.TempPathF
         # Its first attempt fails while the other tests go on; when they are done, the next is due.
         (folder / "broken-flaky").touch()
         orders.place("flaky", nodes={"fc430": 1}, template="acme.site.careful")
-        with running(Engine(hub, folder, str(EXAMPLE), hooks={"pre_install": [gate]}, start_timeout=60)) as engine:
+        with running(Engine(hub, folder, str(EXAMPLE), hooks={"pre_install": [gate]}, source={"start_timeout": 60})) as engine:
             yield Loop(sandbox=sandbox, hub=hub, orders=orders, engine=engine, folder=folder)
     sandbox.down()
 
@@ -229,7 +229,7 @@ def test_drift_is_repaired_at_the_resync_also_after_a_restart(loop: Loop) -> Non
     loop.hub.kubectl("delete", "rolebinding", "cloudkit", "-n", loop.orders.working("well"))
     for name in ("gated-kill", "hasty", "wrong", "other", "lost", "manual", "managed", "flaky", "steps"):
         loop.orders.patch({"metadata": {"annotations": {f"{loop.orders.group}/management-state": "manual"}}}, name)
-    with running(Engine(loop.hub, loop.folder, resync=4)) as engine:
+    with running(Engine(loop.hub, loop.folder, source={"resync": 4})) as engine:
         until(lambda: loop.hub.get("rolebinding", "cloudkit", "-n", loop.orders.working("well")), "the account may work again", 90)
         until(lambda: loop.hosted_cluster("well")["spec"]["release"]["image"] == RELEASE, "the release is as ordered again")  # type: ignore[index]
         assert engine.actions(loop.full("other")) == done, "what is managed by hand is left alone"

@@ -39,8 +39,8 @@ def orders(new_sandbox: Callable[..., Sandbox], tmp_path_factory: pytest.TempPat
 
 @pytest.fixture(scope="module")
 def engine(orders: Orders) -> Iterator[Engine]:
-    settings = {"batch_size": 50, "max_in_flight": MAX_IN_FLIGHT, "webhook_rate_limit": 10000}
-    with running(Engine(orders.hub, orders.folder, **settings)) as engine:
+    settings = {"batch_size": 50, "max_in_flight": MAX_IN_FLIGHT, "webhook": {"rate_limit": 10000}}
+    with running(Engine(orders.hub, orders.folder, source=settings)) as engine:
         yield engine
 
 

@@ -26,7 +26,7 @@ def test_orders_are_carried_out_by_jobs_and_workflows_also_when_one_is_launched_
             tmp_path,
             "openfleet.clusters.cluster_fulfillment_aap",
             environment={"EDA_JOB_TEMPLATE_REFRESH_DELAY": "0.5", "KUBECONFIG": str(tmp_path / "none")},
-            workflows=["delete"],
+            source={"workflows": ["delete"]},
             hub_kubeconfig=str(hub.kubeconfig),
         )
         # Jobs run elsewhere, and reach the hub by a credential of theirs.

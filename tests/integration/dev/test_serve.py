@@ -117,7 +117,7 @@ def with_a_run(folder: Path, leaves_something: bool = False) -> str:
 
 
 def test_arguments_that_the_source_cannot_work_with_are_an_error(begin: Callable[..., Supervised]) -> None:
-    engine = begin(batch_size=0)
+    engine = begin(source={"batch_size": 0})
     assert engine.wait() == 1
     assert "batch_size must be at least 1" in engine.text()
     assert engine.text().endswith(
@@ -127,7 +127,7 @@ def test_arguments_that_the_source_cannot_work_with_are_an_error(begin: Callable
 
 def test_an_address_in_use_is_an_error(begin: Callable[..., Supervised]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        engine = begin(webhook_port=taken.getsockname()[1])
+        engine = begin(source={"webhook": {"port": taken.getsockname()[1]}})
         assert engine.wait() == 1
     assert engine.said("address already in use")
     assert engine.processes() == []

@@ -45,14 +45,16 @@ def account_kubeconfig(hub: Access, server: str, file: Path) -> Path:
 class Deployed(Engine):
     """The container: command, arguments, environment and settings are those of the manifests; each volume is a folder below `folder`."""
 
-    def __init__(self, account: Access, folder: Path, **variables: Any) -> None:
+    def __init__(self, account: Access, folder: Path) -> None:
         super().__init__(account, folder)
         container = manifest("deployment")["spec"]["template"]["spec"]["containers"][0]
         self._volumes = {mount["mountPath"]: folder / mount["name"] for mount in container["volumeMounts"]}
         for place in self._volumes.values():
             place.mkdir()
         files = manifest("config_map")["data"]
-        files["variables.yml"] = json.dumps(yaml.safe_load(files["variables.yml"]) | {"webhook_port": self.port} | variables)
+        variables = yaml.safe_load(files["variables.yml"])
+        variables["event_source"]["webhook"]["port"] = self.port
+        files["variables.yml"] = json.dumps(variables)
         for name, text in files.items():
             (self._volumes["/etc/openfleet"] / name).write_text(text, encoding="utf-8")
         self._command = [self._here(word) for word in (*container["command"], *container["args"])]

@@ -41,6 +41,7 @@ class Engine:
         options: tuple[str, ...] = (),
         environment: Mapping[str, str] | None = None,
         hooks: Mapping[str, list[str]] | None = None,
+        source: Mapping[str, Any] | None = None,
         **variables: Any,
     ) -> None:
         self.port = free_port()
@@ -49,8 +50,9 @@ class Engine:
         self._folder = folder
         self._mark = f"{MARK}={os.urandom(8).hex()}"
         self.environment = self._clean_environment(hub) | dict(environment or {})
-        settings = {"max_in_flight": 2, "webhook_port": self.port, "webhook_token": TOKEN} | variables
-        (folder / "vars.yml").write_text(json.dumps(settings), encoding="utf-8")
+        settings = {"max_in_flight": 2} | dict(source or {})
+        settings["webhook"] = {"port": self.port} | settings.get("webhook", {})
+        (folder / "vars.yml").write_text(json.dumps({"event_source": settings, "webhook_token": TOKEN} | variables), encoding="utf-8")
         inventory = {"all": {"hosts": {"localhost": {"ansible_connection": "local"}}, "vars": {"cluster_hooks": dict(hooks or {})}}}
         (folder / "inventory.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
         self._command = [str(Path(sys.executable).parent / "ansible-rulebook"), "-r", rulebook, "-i", str(folder / "inventory.yml")]

@@ -18,6 +18,13 @@ def test_a_kubeconfig_is_one_that_runs_find_too(kubeconfig: Any) -> None:
     assert Settings.from_arguments({"kubeconfig": kubeconfig}).connection == {"kubeconfig": kubeconfig}
 
 
+def test_arguments_come_from_one_dictionary_and_those_given_by_themselves_take_precedence() -> None:
+    settings = {"max_in_flight": 3, "batch_size": 5, "webhook": {"port": 0, "token": "a"}}
+    given = {"batch_size": 7, "poll": "", "settings": settings, "webhook": {"token": "b", "hmac_secret": ""}}
+    webhook = Webhook(port=0, token="b")  # noqa: S106 - of a test
+    assert Settings.from_arguments(given) == Settings(max_in_flight=3, batch_size=7, webhook=webhook)
+
+
 def test_texts_become_what_they_mean() -> None:
     given = {"controller": "external", "max_in_flight": "3", "kubeconfig": "/a", "webhook": {"port": "0", "insecure": "yes"}}
     settings = Settings.from_arguments(given)
@@ -37,6 +44,9 @@ def test_texts_become_what_they_mean() -> None:
         ({"webhook": {"keyfile": "/k"}}, "certfile, which is missing"),
         ({"webhook": {"cafile": "/c"}}, "needs webhook.certfile"),
         ({"webhook": "a text"}, "webhook must be"),
+        ({"settings": "a text"}, "settings must be a dictionary"),
+        ({"settings": {"batch_size": 0, "webhook": "a text"}, "webhook": {"token": ""}}, "webhook must be.*batch_size must be at least 1"),
+        ({"settings": {"batchsize": 3}}, "batchsize is not known to this event source"),
     ],
 )
 def test_what_is_wrong_is_said(given: dict[str, Any], said: str) -> None:

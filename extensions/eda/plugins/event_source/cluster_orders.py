@@ -74,6 +74,12 @@ options:
     elements: str
     choices: [provision, post_install, delete]
     default: []
+  settings:
+    description:
+      - Further arguments as a dictionary, so that a rulebook takes them from one variable.
+      - An argument that is given by itself takes precedence.
+    type: dict
+    default: {}
   webhook:
     description:
       - The webhook server and the authentication of senders.
