@@ -18,7 +18,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.__main__ import _
 from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.status import FAULT, Faults
 from ansible_collections.openfleet.clusters.plugins.doc_fragments import kubernetes, s3
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import errors as kube_errors
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders import fulfillment
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders import prepare
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe import ObservedState
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status import derive_status
@@ -312,7 +312,7 @@ def test_guide_lists_the_variables_that_the_playbooks_take_and_no_others() -> No
 def test_guide_knows_every_reason_it_lists() -> None:
     listed = rows(read(ROOT / "docs" / "operators_guide.md"), "Failures, and what to do")
     reasons = {name for name in listed if name.isidentifier()}
-    known = {name for module in (base, factory, fulfillment, kube_errors, templates) for name in vars(module)}
+    known = {name for module in (base, factory, prepare, kube_errors, templates) for name in vars(module)}
     assert reasons
     assert reasons - known == {"TaskFailed", "RunLost", "ClusterFailed"}
 
