@@ -24,7 +24,7 @@ serve: setup ## Carry out orders on a hub of this machine until Ctrl-C (PROVIDER
 	@python -m $(DEV).serve $(PROVIDER) $(if $(WEBHOOK_PORT),--port=$(WEBHOOK_PORT))
 
 test: setup ## Run every test
-	@openfleet-sandbox build --s3 --capi
+	@openfleet-sandbox build --s3 --capi --apis
 	@python -m pytest --numprocesses=2 --dist=loadfile  # much of it is waiting, and each file has what it needs by itself
 
 lint: setup ## Run every gate: Ansible, Python, YAML, rulebooks, documentation, Go

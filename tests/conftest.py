@@ -2,7 +2,10 @@
 
 import signal
 
-pytest_plugins = ["ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin"]
+pytest_plugins = [
+    "ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin",
+    "ansible_collections.openfleet.clusters.tests.given_files",
+]
 
 # A shell that starts something in the background makes it ignore Ctrl-C, and so would every process that a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from ..sandbox import gobuild
 from ..sandbox.access import Access, until
+from ..sandbox.build import build
 from ..sandbox.processes import free_port, write_private
 from ..sandbox.sandbox import Sandbox
 from ..sandbox.screen import Stage, UserError, heading, run_command, stage
@@ -81,7 +82,7 @@ def main() -> int:
     parser.add_argument("provider", nargs="?", choices=SHOWS, default="hypershift")
     show = SHOWS[parser.parse_args().provider]
     heading("openfleet.clusters: from an order to a cluster, on a hub of this machine")
-    gobuild.build(capi=show.capi)
+    build(capi=show.capi)
     sandbox = Sandbox(STATE)
     hub_stays = sandbox.holder() is not None
     with engine_at_work(sandbox, free_port(), show.capi) as engine:

@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import time
 
-from ..sandbox import gobuild
+from ..sandbox.build import build
 from ..sandbox.processes import port_in_use
 from ..sandbox.sandbox import Sandbox
 from ..sandbox.screen import UserError, heading, run_command
@@ -27,7 +27,7 @@ def main() -> int:
         raise UserError(
             f"Port {port} is in use on 127.0.0.1: stop the program that has it, or choose another with make serve WEBHOOK_PORT=..."
         )
-    gobuild.build(capi=capi)
+    build(capi=capi)
     sandbox = Sandbox(STATE)
     with engine_at_work(sandbox, port, capi) as engine, contextlib.suppress(KeyboardInterrupt):
         introduce(sandbox, engine)

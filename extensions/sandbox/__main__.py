@@ -6,7 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
-from . import gobuild
+from .build import build as build_all
 from .sandbox import Sandbox
 from .screen import UserError, run_command, stage
 from .supervisor import HUB
@@ -33,7 +33,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--capi", action="store_true", help="Cluster API as well")
     command.add_argument("--port", type=int, default=0, help="the hub's port (default: a free one)")
     command.add_argument("--status-only", action="store_true", help="HostedClusters get status but no processes, for load")
-    command.add_argument("--hypershift-crds", type=Path, metavar="FOLDER", help="HyperShift's own CRDs instead of the sandbox's")
+    command.add_argument("--hypershift-crds", type=Path, metavar="FOLDER", help="HyperShift's CRDs of another version, one in each *.yaml")
     command = commands.add_parser("down", help="end it: no process, no port, no file is left")
     command.add_argument("--cluster", action="append", default=[], metavar="NAME", help="only this further cluster (repeatable)")
     commands.add_parser("status", help="show every process; fails if one has crashed, with the end of its log")
@@ -41,15 +41,16 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("cluster", nargs="?", default=HUB)
     command = commands.add_parser("logs", help="list the logs, or print one")
     command.add_argument("name", nargs="?", help="as listed, for example hub/kube-apiserver")
-    command = commands.add_parser("build", help="download or compile the programs now rather than when they are first needed")
+    command = commands.add_parser("build", help="download or compile now what is otherwise made ready when it is first needed")
     command.add_argument("--s3", action="store_true", help="S3 as well")
     command.add_argument("--capi", action="store_true", help="Cluster API as well")
+    command.add_argument("--apis", action="store_true", help="other projects' API definitions for tests as well")
     return parser
 
 
 def up(sandbox: Sandbox, arguments: argparse.Namespace) -> int:
     running = sandbox.holder() is not None
-    gobuild.build(arguments.s3, arguments.capi)
+    build_all(arguments.s3, arguments.capi, hypershift=arguments.hypershift_crds is None)
     with stage("Sandbox is running already" if running else "Sandbox hub"):
         sandbox.up(arguments.cluster, arguments.s3, arguments.capi, arguments.port, arguments.status_only, arguments.hypershift_crds)
     for name in (HUB, *arguments.cluster):
@@ -89,7 +90,7 @@ def logs(sandbox: Sandbox, arguments: argparse.Namespace) -> int:
 
 
 def build(_sandbox: Sandbox, arguments: argparse.Namespace) -> int:
-    gobuild.build(arguments.s3, arguments.capi)
+    build_all(arguments.s3, arguments.capi, arguments.apis)
     return 0
 
 

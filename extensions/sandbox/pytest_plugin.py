@@ -9,7 +9,6 @@ import contextlib
 import itertools
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,8 +16,6 @@ import pytest
 from .access import Access
 from .sandbox import Sandbox, StoreAccess
 
-COLLECTION = Path(__file__).resolve().parents[2]
-UPSTREAM = Path(os.environ.get("OPENFLEET_UPSTREAM_CRDS", COLLECTION.parent / "shared" / "crds"))
 _numbers = itertools.count(1)
 
 # A failed assertion of that suite is explained as those of a test file are.
@@ -59,17 +56,7 @@ def sandbox(new_sandbox: Callable[..., Sandbox]) -> Sandbox:
 
 @pytest.fixture(scope="session")
 def hub(sandbox: Sandbox) -> Access:
-    """The hub, with the CRDs that are written here."""
     return Access(sandbox.kubeconfig())
-
-
-@pytest.fixture(scope="session")
-def upstream_hub(new_sandbox: Callable[..., Sandbox]) -> Access:
-    """A second hub, with HyperShift's own CRDs."""
-    crds = UPSTREAM / "hypershift"
-    if not crds.is_dir():
-        pytest.skip(f"HyperShift's own CRDs are not at {crds}; OPENFLEET_UPSTREAM_CRDS names the folder that has them")
-    return Access(new_sandbox(hypershift_crds=crds).kubeconfig())
 
 
 @pytest.fixture(scope="session")

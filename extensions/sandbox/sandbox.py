@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import gobuild
+from .build import build
 from .processes import read_json, tail, works_in
 from .screen import UserError
 from .supervisor import HUB, PACKAGE, Wanted
@@ -84,8 +84,8 @@ class Sandbox:
                 raise UserError(
                     f"A further cluster cannot be named {name!r}: use lower case letters, digits and dashes, at most 40, and not {HUB}."
                 )
-        # Compiled here, where a person sees the progress; the supervisor then finds them in the cache.
-        gobuild.build(s3, capi)
+        # Made ready here, where a person sees the progress; the supervisor then finds all of it in the caches.
+        build(s3, capi, hypershift=hypershift_crds is None)
         with self._only_one():
             fresh = self.holder() is None
             crds = str(hypershift_crds.absolute()) if hypershift_crds else ""

@@ -16,10 +16,10 @@ import sys
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
-from . import gobuild
+from . import gobuild, upstream
 from .capi import ClusterApi
 from .cluster import Cluster
-from .crds import sandbox_crds
+from .crds import COLLECTION_CRDS, crds_in
 from .processes import Process, read_json, write_json
 from .s3 import ObjectStore
 from .screen import UserError
@@ -114,7 +114,8 @@ class Supervisor:
                 await cluster.start()
                 self._clusters[name] = cluster
                 if name == HUB:
-                    await cluster.install_crds("crds.json", sandbox_crds(Path(wanted.hypershift_crds) if wanted.hypershift_crds else None))
+                    hypershift = crds_in(Path(wanted.hypershift_crds)) if wanted.hypershift_crds else upstream.hypershift_crds()
+                    await cluster.install_crds("crds.json", crds_in(COLLECTION_CRDS) + hypershift)
         if not (self._standin and self._standin.running):
             await self._start_standin(self._clusters[HUB], wanted.status_only)
         if wanted.s3 and not (self._store and self._store.running):

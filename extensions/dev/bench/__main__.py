@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from ...sandbox import gobuild
+from ...sandbox.build import build
 from ...sandbox.sandbox import Sandbox
 from ...sandbox.screen import heading, run_command
 from .event_rows import busy_webhooks, coalesced, fifty_by_rulebook, status_lag, thousand_orders
@@ -17,7 +17,7 @@ from .timing import table, verdict
 
 def main() -> int:
     heading("openfleet.clusters: measuring")
-    gobuild.build(s3=True)
+    build(s3=True)
     with tempfile.TemporaryDirectory() as folder:
         sandbox, load = Sandbox(Path(folder) / "sandbox"), Sandbox(Path(folder) / "load")
         try:

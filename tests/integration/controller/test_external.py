@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
@@ -14,21 +15,22 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model im
 
 from ..support.engines import Engine, running
 from ..support.orders import GROUP, Orders
-from ..support.osac_crd import put_in_place_of_ours, the_crd_of_osac
+from ..support.osac_crd import put_in_place_of_ours
 from ..support.osac_imitation import FINALIZER, OURS, OsacImitation, quiet
 from ..support.samples import FAULT
 
 QUIET_SECONDS = 5
 
 
-@pytest.fixture(params=["our CRD", "the other's CRD"])
-def orders(request: pytest.FixtureRequest, new_sandbox: Callable[..., Sandbox], tmp_path: Path) -> Iterator[Orders]:
+@pytest.fixture(params=["our CRD", pytest.param("the other's CRD", marks=pytest.mark.osac_crds)])
+def orders(
+    request: pytest.FixtureRequest, new_sandbox: Callable[..., Sandbox], osac_crd: Callable[[str], dict[str, Any]], tmp_path: Path
+) -> Iterator[Orders]:
     """A hub with one of the two CRDs. That of the other drops what only we have in a status."""
-    crd = the_crd_of_osac(GROUP) if request.param == "the other's CRD" else ""
     sandbox = new_sandbox(status_only=True)
     hub = Access(sandbox.kubeconfig())
-    if crd:
-        put_in_place_of_ours(crd, hub)
+    if request.param == "the other's CRD":
+        put_in_place_of_ours(osac_crd(GROUP), hub)
     with fresh_namespace(hub) as namespace:
         yield Orders(hub, namespace, tmp_path)
     sandbox.down()

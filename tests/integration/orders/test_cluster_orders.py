@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import base64
-import itertools
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.extensions.sandbox.crds import COLLECTION_CRDS, load_crd
 from ansible_collections.openfleet.clusters.extensions.sandbox.door import Doorman, Request
-from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import UPSTREAM, fresh_namespace
-from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
+from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import CONNECTIONS
 
 from ..support.orders import GROUP, NEXT_RELEASE, OTHER_GROUP, PULL_SECRET, RELEASE, Orders, Run
@@ -29,19 +27,10 @@ MADE = [
 ]
 
 
-@pytest.fixture(scope="session")
-def quick_upstream_hub(new_sandbox: Callable[..., Sandbox]) -> Access:
-    crds = UPSTREAM / "hypershift"
-    if not crds.is_dir():
-        pytest.skip(f"HyperShift's own CRDs are not at {crds}; OPENFLEET_UPSTREAM_CRDS names the folder that has them")
-    return Access(new_sandbox(status_only=True, hypershift_crds=crds).kubeconfig())
-
-
-@pytest.fixture(params=itertools.product(["quick_hub", "quick_upstream_hub"], [GROUP, OTHER_GROUP]), ids="-".join)
-def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Orders]:
-    """A place for orders on each kind of hub, under each API group."""
-    hub_name, group = request.param
-    hub: Access = request.getfixturevalue(hub_name)
+@pytest.fixture(params=[GROUP, OTHER_GROUP])
+def anywhere(request: pytest.FixtureRequest, quick_hub: Access, tmp_path: Path) -> Iterator[Orders]:
+    """A namespace for orders of each API group."""
+    hub, group = quick_hub, request.param
     if group != GROUP:
         hub.install_crd(load_crd(COLLECTION_CRDS / "clusterorders.yaml", group))
     with fresh_namespace(hub) as namespace:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
@@ -11,20 +12,22 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin imp
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 
 from ..support.orders import GROUP, OTHER_GROUP, Orders
-from ..support.osac_crd import put_in_place_of_ours, the_crd_of_osac
+from ..support.osac_crd import put_in_place_of_ours
 from ..support.samples import FAULT
 
 
 @pytest.fixture(scope="module", params=[GROUP, OTHER_GROUP])
-def osac_hub(request: pytest.FixtureRequest, new_sandbox: Callable[..., Sandbox]) -> Iterator[tuple[Access, str]]:
-    crd = the_crd_of_osac(request.param)
+def osac_hub(
+    request: pytest.FixtureRequest, new_sandbox: Callable[..., Sandbox], osac_crd: Callable[[str], dict[str, Any]]
+) -> Iterator[tuple[Access, str]]:
     sandbox = new_sandbox(status_only=True)
     hub = Access(sandbox.kubeconfig())
-    put_in_place_of_ours(crd, hub)
+    put_in_place_of_ours(osac_crd(request.param), hub)
     yield hub, request.param
     sandbox.down()
 
 
+@pytest.mark.osac_crds
 def test_an_order_lives_under_the_crd_of_another_controller(osac_hub: tuple[Access, str], tmp_path: Path) -> None:
     hub, group = osac_hub
     with fresh_namespace(hub) as namespace:

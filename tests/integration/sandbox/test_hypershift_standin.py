@@ -1,4 +1,4 @@
-"""The stand-in for HyperShift on a real API server: with the sandbox's own CRDs and, where they are at hand, with HyperShift's."""
+"""The stand-in for HyperShift on a real API server, with HyperShift's CRDs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import base64
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
@@ -18,14 +17,6 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sa
 from ..support.samples import FAULT, NEXT_RELEASE, RELEASE, hosted_cluster, node_pool, pull_secret
 
 FINALIZER = "hypershift.openshift.io/finalizer"
-
-
-@pytest.fixture(params=["hub", "upstream_hub"])
-def place(request: pytest.FixtureRequest) -> Iterator[tuple[Access, str]]:
-    """A hub of either kind, and a fresh namespace on it."""
-    access: Access = request.getfixturevalue(request.param)
-    with fresh_namespace(access) as name:
-        yield access, name
 
 
 def condition(hub: Access, kind: str, name: str, namespace: str, wanted: str) -> dict[str, Any] | None:
@@ -43,8 +34,7 @@ def hosted(hub: Access, namespace: str, folder: Path, name: str = "demo") -> Acc
     return Access(path)
 
 
-def test_a_hosted_cluster_becomes_a_real_cluster_with_ready_nodes(place: tuple[Access, str], tmp_path: Path) -> None:
-    hub, namespace = place
+def test_a_hosted_cluster_becomes_a_real_cluster_with_ready_nodes(hub: Access, namespace: str, tmp_path: Path) -> None:
     hub.apply(pull_secret(namespace), hosted_cluster(namespace), node_pool(namespace, replicas=2))
     hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=Available")
     hub.wait("nodepool/workers", "-n", namespace, "--for=condition=Ready")
@@ -67,8 +57,7 @@ def test_a_hosted_cluster_becomes_a_real_cluster_with_ready_nodes(place: tuple[A
     assert hub.get("configmap", "mine") is None
 
 
-def test_nodes_follow_the_replicas_and_the_release(place: tuple[Access, str], tmp_path: Path) -> None:
-    hub, namespace = place
+def test_nodes_follow_the_replicas_and_the_release(hub: Access, namespace: str, tmp_path: Path) -> None:
     hub.apply(pull_secret(namespace), hosted_cluster(namespace), node_pool(namespace, replicas=1))
     hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=ClusterVersionSucceeding")
     inside = hosted(hub, namespace, tmp_path)
@@ -91,8 +80,7 @@ def test_nodes_follow_the_replicas_and_the_release(place: tuple[Access, str], tm
     assert [(entry["version"], entry["image"]) for entry in history] == [("4.17.1", NEXT_RELEASE), ("4.17.0", RELEASE)]
 
 
-def test_deleting_a_hosted_cluster_removes_its_node_pools_secrets_and_processes(place: tuple[Access, str], tmp_path: Path) -> None:
-    hub, namespace = place
+def test_deleting_a_hosted_cluster_removes_its_node_pools_secrets_and_processes(hub: Access, namespace: str, tmp_path: Path) -> None:
     hub.apply(pull_secret(namespace), hosted_cluster(namespace), node_pool(namespace))
     hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=Available")
     inside = hosted(hub, namespace, tmp_path)
@@ -102,8 +90,7 @@ def test_deleting_a_hosted_cluster_removes_its_node_pools_secrets_and_processes(
     until(lambda: hub.get("secret", "demo-admin-kubeconfig", "-n", namespace) is None, "the garbage collector removes the secret")
 
 
-def test_an_object_stays_while_another_finalizer_holds_it(place: tuple[Access, str]) -> None:
-    hub, namespace = place
+def test_an_object_stays_while_another_finalizer_holds_it(hub: Access, namespace: str) -> None:
     cluster = hosted_cluster(namespace, status_only=True)
     cluster["metadata"]["finalizers"] = ["example.com/other"]
     hub.apply(pull_secret(namespace), cluster, node_pool(namespace))
@@ -118,16 +105,14 @@ def test_an_object_stays_while_another_finalizer_holds_it(place: tuple[Access, s
     until(lambda: hub.get("hostedcluster", "demo", "-n", namespace) is None, "the cluster is gone")
 
 
-def test_deletion_while_the_control_plane_is_starting(place: tuple[Access, str]) -> None:
-    hub, namespace = place
+def test_deletion_while_the_control_plane_is_starting(hub: Access, namespace: str) -> None:
     hub.apply(pull_secret(namespace), hosted_cluster(namespace), node_pool(namespace))
     hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=Available=False")
     hub.kubectl("delete", "hostedcluster/demo", "-n", namespace)
     assert hub.get("hostedclusters,nodepools", "-n", namespace)["items"] == []
 
 
-def test_deleting_the_namespace_completes(place: tuple[Access, str]) -> None:
-    hub, namespace = place
+def test_deleting_the_namespace_completes(hub: Access, namespace: str) -> None:
     hub.apply(pull_secret(namespace), hosted_cluster(namespace), node_pool(namespace))
     hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=Available")
     hub.kubectl("delete", "namespace", namespace, "--timeout=120s")
@@ -135,8 +120,7 @@ def test_deleting_the_namespace_completes(place: tuple[Access, str]) -> None:
     hub.kubectl("create", "namespace", namespace)
 
 
-def test_fault_never_available(place: tuple[Access, str]) -> None:
-    hub, namespace = place
+def test_fault_never_available(hub: Access, namespace: str) -> None:
     hub.apply(pull_secret(namespace), hosted_cluster(namespace, fault="never-available"), node_pool(namespace))
     hub.wait("nodepool/workers", "-n", namespace, "--for=condition=Ready=False")
     hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=Available=False")
@@ -147,8 +131,7 @@ def test_fault_never_available(place: tuple[Access, str]) -> None:
     hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=Available")
 
 
-def test_fault_degraded_later_and_healed(place: tuple[Access, str]) -> None:
-    hub, namespace = place
+def test_fault_degraded_later_and_healed(hub: Access, namespace: str) -> None:
     hub.apply(pull_secret(namespace), hosted_cluster(namespace, status_only=True), node_pool(namespace))
     hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=Available")
     hub.kubectl("annotate", "hostedcluster/demo", "-n", namespace, f"{FAULT}=degraded")
@@ -159,8 +142,7 @@ def test_fault_degraded_later_and_healed(place: tuple[Access, str]) -> None:
     hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=Degraded=False")
 
 
-def test_fault_slow_delays_availability(place: tuple[Access, str]) -> None:
-    hub, namespace = place
+def test_fault_slow_delays_availability(hub: Access, namespace: str) -> None:
     hub.apply(pull_secret(namespace), hosted_cluster(namespace, fault="slow=4", status_only=True), node_pool(namespace))
     hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=Available")
     cluster = hub.get("hostedcluster", "demo", "-n", namespace)
@@ -174,8 +156,7 @@ def _parsed(timestamp: str) -> time.struct_time:
     return time.strptime(timestamp, "%Y-%m-%dT%H:%M:%SZ")
 
 
-def test_fault_lose_node_makes_a_real_node_not_ready(place: tuple[Access, str], tmp_path: Path) -> None:
-    hub, namespace = place
+def test_fault_lose_node_makes_a_real_node_not_ready(hub: Access, namespace: str, tmp_path: Path) -> None:
     hub.apply(pull_secret(namespace), hosted_cluster(namespace), node_pool(namespace, replicas=2))
     hub.wait("nodepool/workers", "-n", namespace, "--for=condition=Ready")
     hub.kubectl("annotate", "nodepool/workers", "-n", namespace, f"{FAULT}=lose-node")
@@ -187,16 +168,14 @@ def test_fault_lose_node_makes_a_real_node_not_ready(place: tuple[Access, str], 
     hub.wait("nodepool/workers", "-n", namespace, "--for=condition=Ready")
 
 
-def test_an_unknown_fault_is_named(place: tuple[Access, str]) -> None:
-    hub, namespace = place
+def test_an_unknown_fault_is_named(hub: Access, namespace: str) -> None:
     hub.apply(pull_secret(namespace), hosted_cluster(namespace, fault="explode"))
     hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=ValidConfiguration=False")
     valid = condition(hub, "hostedcluster", "demo", namespace, "ValidConfiguration")
     assert valid and "explode" in valid["message"]
 
 
-def test_a_missing_pull_secret_is_named_and_waited_for(place: tuple[Access, str]) -> None:
-    hub, namespace = place
+def test_a_missing_pull_secret_is_named_and_waited_for(hub: Access, namespace: str) -> None:
     hub.apply(hosted_cluster(namespace, status_only=True))
     hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=Available=False")
     valid = condition(hub, "hostedcluster", "demo", namespace, "ValidConfiguration")
@@ -205,8 +184,7 @@ def test_a_missing_pull_secret_is_named_and_waited_for(place: tuple[Access, str]
     hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=Available")
 
 
-def test_a_node_pool_waits_for_its_cluster(place: tuple[Access, str]) -> None:
-    hub, namespace = place
+def test_a_node_pool_waits_for_its_cluster(hub: Access, namespace: str) -> None:
     hub.apply(pull_secret(namespace), node_pool(namespace))
     hub.apply(hosted_cluster(namespace, status_only=True))
     hub.wait("nodepool/workers", "-n", namespace, "--for=condition=Ready")

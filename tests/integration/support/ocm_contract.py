@@ -8,20 +8,15 @@ cluster. They are added below, and nothing else is.
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
-import pytest
-from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import UPSTREAM
+from ansible_collections.openfleet.clusters.extensions.sandbox.upstream import ocm_description
 from openapi_core import Config, OpenAPI
 from openapi_core.exceptions import OpenAPIError
 from openapi_core.testing import MockRequest, MockResponse
-
-DESCRIPTION = Path(os.environ.get("OPENFLEET_OCM_DESCRIPTION", UPSTREAM.parent / "ocm" / "clusters_mgmt_v1.openapi.json"))
 
 
 @dataclass(frozen=True)
@@ -79,10 +74,8 @@ def request_of(url: str, method: str, path: str, query: str, headers: dict[str, 
 
 @cache
 def contract() -> Contract:
-    """The description, made strict; tests that need it are skipped where it is missing."""
-    if not DESCRIPTION.is_file():
-        pytest.skip(f"OpenShift Cluster Manager's description is not at {DESCRIPTION}; OPENFLEET_OCM_DESCRIPTION names the file")
-    description = json.loads(DESCRIPTION.read_text())
+    """The description, made strict."""
+    description = json.loads(ocm_description().read_text(encoding="utf-8"))
     description["components"]["schemas"]["Error"]["properties"]["operation_id"] = {"type": "string"}
     dry_run = {"name": "dryRun", "in": "query", "schema": {"type": "boolean"}}
     description["paths"]["/api/clusters_mgmt/v1/clusters"]["post"].setdefault("parameters", []).append(dry_run)

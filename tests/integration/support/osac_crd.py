@@ -1,21 +1,32 @@
-"""OSAC's own CRD of orders in the place of ours, where this machine has it: it drops status fields that it does not know."""
+"""OSAC's CRD of orders in place of ours: a stand-in for it, which drops and refuses of a status what OSAC's drops and refuses."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
-from ansible_collections.openfleet.clusters.extensions.sandbox.crds import load_crd
-from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import UPSTREAM
+from ansible_collections.openfleet.clusters.extensions.sandbox.crds import COLLECTION_CRDS, load_crd
+
+KEPT = ("phase", "conditions", "clusterReference", "nodeRequests")
+PHASES = ["Progressing", "Failed", "Ready", "Deleting"]
 
 
-def the_crd_of_osac(group: str) -> dict[str, Any]:
-    """A test that asks for it is skipped where there is none."""
-    file = UPSTREAM / "osac" / f"{group}_clusterorders.yaml"
-    if not file.is_file():
-        pytest.skip(f"OSAC's own CRD is not at {file}; OPENFLEET_UPSTREAM_CRDS names the folder that has it")
-    return load_crd(file)
+def stand_in(group: str) -> dict[str, Any]:
+    """Our CRD with the smaller status of OSAC's. In the group osac.openshift.io a node set has other fields than ours."""
+    crd = load_crd(COLLECTION_CRDS / "clusterorders.yaml", group)
+    (version,) = crd["spec"]["versions"]
+    status = version["schema"]["openAPIV3Schema"]["properties"]["status"]
+    fields = {name: status["properties"][name] for name in KEPT}
+    fields["phase"]["enum"] = PHASES
+    for name in ("conditions", "nodeRequests"):
+        fields[name] = {"type": "array", "items": fields[name]["items"]}
+    if group == "osac.openshift.io":
+        text = {"type": "string"}
+        node_set = {"type": "object", "required": ["name"], "properties": {"name": text, "fabricInterface": text}}
+        keys = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+        fields |= {"apiEndpoint": text, "nodeSets": {"type": "array", "items": node_set, **keys}}
+    status["properties"] = fields
+    return crd
 
 
 def put_in_place_of_ours(crd: dict[str, Any], hub: Access) -> None:

@@ -78,7 +78,7 @@ def test_unit_and_deployment_start_the_same() -> None:
     assert arguments == container["args"]
 
 
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="this machine has no systemd")
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze: install systemd")
 def test_unit_is_one_that_systemd_understands(tmp_path: Path) -> None:
     unit = tmp_path / UNIT.name
     unit.write_text(UNIT.read_text(encoding="utf-8").replace("/opt/openfleet/bin/python", shutil.which("true") or ""), encoding="utf-8")

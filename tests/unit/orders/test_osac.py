@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Callable
 from typing import Any
 
 import jsonschema
 import pytest
-from ansible_collections.openfleet.clusters.extensions.sandbox.crds import load_crd
-from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import UPSTREAM
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import osac as order_foreign
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Failure, config_version
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.next_action import next_action
@@ -36,14 +34,6 @@ KNOWN_TO_THEM = {"phase", "conditions", "clusterReference", "nodeRequests"}
 THEIR_PHASES = {"Progressing", "Failed", "Ready", "Deleting"}
 THEIR_NODE_SETS = [{"name": "workers", "fabricInterface": "eth0"}]
 UNREACHABLE = Failure("Unreachable", "no answer", "Apply")
-
-
-@functools.cache
-def their_crd(group: str) -> Object:
-    file = UPSTREAM / "osac" / f"{group}_clusterorders.yaml"
-    if not file.is_file():
-        pytest.skip(f"OSAC's own CRDs are not at {file.parent}; OPENFLEET_UPSTREAM_CRDS names the folder that has them")
-    return load_crd(file)
 
 
 def after_their_api_server(of: ClusterOrder, status: Object) -> ClusterOrder:
@@ -76,9 +66,10 @@ def lifecycle() -> list[ClusterOrder]:
     ]
 
 
+@pytest.mark.osac_crds
 @pytest.mark.parametrize("group", GROUPS)
-def test_their_schema_accepts_every_reduced_status(group: str) -> None:
-    schema = their_crd(group)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
+def test_their_schema_accepts_every_reduced_status(group: str, osac_crd: Callable[[str], Object]) -> None:
+    schema = osac_crd(group)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
     for item in lifecycle():
         jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker()).validate(item.raw["status"])
         assert not set(item.raw["status"]) - set(schema["properties"])

@@ -1,0 +1,42 @@
+"""What the sandbox needs from outside, fetched and compiled before anything starts: programs and other projects' API definitions."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+
+from . import gobuild, upstream
+
+
+def build(s3: bool = False, capi: bool = False, apis: bool = False, hypershift: bool = True) -> None:
+    """Make ready what is missing: Kubernetes, HyperShift's CRDs, and what is asked for. `apis` are definitions that only tests read.
+
+    An activated environment then has the compiled kubectl.
+    """
+    kubectl = gobuild.programs(gobuild.KUBERNETES)["kubectl"]
+    if sys.prefix != sys.base_prefix and _is_ours(kubectl):
+        _offer(kubectl, Path(sys.prefix) / "bin" / "kubectl")
+    if hypershift:
+        upstream.folder(upstream.HYPERSHIFT)
+    if s3:
+        gobuild.programs(gobuild.S3)
+    if capi:
+        gobuild.programs(gobuild.CLUSTER_API)
+    if apis:
+        for module in (upstream.ACM, upstream.OCM):
+            upstream.folder(module)
+        upstream.ramen_crds()
+
+
+def _is_ours(path: Path) -> bool:
+    return path.is_relative_to(gobuild.cache_folder())
+
+
+def _offer(kubectl: Path, link: Path) -> None:
+    """Lead the link to it, unless something stands there that is not ours."""
+    if link.is_symlink() and _is_ours(link.readlink()) and link.readlink() != kubectl:
+        link.unlink(missing_ok=True)
+    # Another process may be faster.
+    with contextlib.suppress(FileExistsError):
+        link.symlink_to(kubectl)

@@ -1,0 +1,62 @@
+"""Files that only a person can give to the tests, and a table of the tests that ran without them, or were skipped, at the end of a run.
+
+A test that needs such a file has the marker of it and runs on a stand-in where the file was not given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.openfleet.clusters.extensions.sandbox.crds import load_crd
+from ansible_collections.openfleet.clusters.tests.integration.support.osac_crd import stand_in
+
+MISSING = "missing"
+OSAC_CRDS = ("OSAC's CRDs; a stand-in took their place", "--osac-crds=FOLDER")
+COLUMNS = ("test", "what is missing", "how to give it")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    text = "a folder with OSAC's CRDs of ClusterOrder, <API group>_clusterorders.yaml, to test with them rather than with a stand-in"
+    parser.addoption("--osac-crds", type=Path, metavar="FOLDER", help=text)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "osac_crds: uses OSAC's CRDs")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("osac_crds") and not item.config.getoption("osac_crds"):
+        # A property of the report, so that it also comes from a worker of pytest-xdist.
+        item.user_properties.append((MISSING, OSAC_CRDS))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = [report for reports in terminalreporter.stats.values() for report in reports if isinstance(report, pytest.TestReport)]
+    rows = sorted({row for report in reports for row in _missing(report)})
+    if not rows:
+        return
+    widths = [max(map(len, column)) for column in zip(COLUMNS, *rows, strict=True)]
+    terminalreporter.section("not tested to the full")
+    for row in (COLUMNS, *rows):
+        terminalreporter.line("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _missing(report: pytest.TestReport) -> Iterator[tuple[str, str, str]]:
+    """What the test did without. The reason of a skipped one is `what is missing: how to give it`."""
+    for name, value in report.user_properties:
+        if name == MISSING:
+            what, how = value  # type: ignore[misc]
+            yield report.nodeid, what, how
+    if report.skipped and isinstance(report.longrepr, tuple):
+        what, _colon, how = report.longrepr[2].removeprefix("Skipped: ").partition(": ")
+        yield report.nodeid, what, how
+
+
+@pytest.fixture(scope="session")
+def osac_crd(pytestconfig: pytest.Config) -> Callable[[str], dict[str, Any]]:
+    """OSAC's CRD of orders in an API group: the one that the run was given, else a stand-in."""
+    folder: Path | None = pytestconfig.getoption("osac_crds")
+    return (lambda group: load_crd(folder / f"{group}_clusterorders.yaml")) if folder else stand_in
