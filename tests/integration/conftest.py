@@ -19,9 +19,15 @@ _buckets = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
-def quick_hub(new_sandbox: Callable[..., Sandbox]) -> Access:
-    """A hub whose HostedClusters become available at once, because nothing runs behind them."""
-    return Access(new_sandbox(status_only=True).kubeconfig())
+def quick_sandbox(new_sandbox: Callable[..., Sandbox]) -> Sandbox:
+    """A sandbox whose HostedClusters become available at once, because nothing runs behind them."""
+    return new_sandbox(status_only=True)
+
+
+@pytest.fixture(scope="session")
+def quick_hub(quick_sandbox: Sandbox) -> Access:
+    """The hub of that sandbox."""
+    return Access(quick_sandbox.kubeconfig())
 
 
 @pytest.fixture
