@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..common.argument_checker import check_values, read_options
+from ..common.argument_checker import ArgumentChecker
+from ..common.argument_spec_reader import read_options
 from ..common.argument_specs import DEFAULT_GROUP, KUBERNETES, connection
 from ..orders.model import Names
 from .third_party import MISSING
@@ -40,6 +41,7 @@ OPTIONS: dict[str, Any] = KUBERNETES | {
     "workflows": {"type": "list", "elements": "str", "choices": ["provision", "post_install", "delete"], "default": []},
     "webhook": {"type": "dict", "options": WEBHOOK, "apply_defaults": True},
 }
+CHECKER = ArgumentChecker("event source", noun="argument", empty_is_unset=True)
 AT_LEAST_ONE = ("batch_size", "max_in_flight", "start_timeout", "poll", "resync")
 
 
@@ -113,8 +115,7 @@ class Settings:
             given = _merged(settings, given)
         else:
             problems.append("settings must be a dictionary of arguments")
-        values = check_values(read_options({"options": OPTIONS}, problems), given, problems)
-        problems = [problem.replace("to this template", "to this event source") for problem in problems]
+        values = CHECKER.check(read_options({"options": OPTIONS}, problems), given, problems)
         problems += [f"{name} must be at least 1" for name in AT_LEAST_ONE if values.get(name, 1) < 1]
         if not _is_absolute(values.get("kubeconfig")):
             problems.append("kubeconfig must be an absolute path: runs start in folders of their own")

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..common.argument_checker import check_values, read_options
+from ..common.argument_checker import ArgumentChecker
+from ..common.argument_spec_reader import read_options
 from ..common.text import did_you_mean
 from ..kube.errors import Invalid
 from .base import BrokenProvider, ClusterRef, Provider, ProviderError
@@ -18,6 +19,7 @@ from .model import ClusterRequest
 
 BUILT_IN = ("capi", "hypershift", "ocm", "standalone")
 DEFAULT = "hypershift"
+CHECKER = ArgumentChecker("provider")
 DOTTED = re.compile(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*){2}")
 
 
@@ -71,4 +73,4 @@ def checked(provider: type[Provider], request: ClusterRequest) -> ClusterRequest
 
 def _checked(declared: Mapping[str, Any], values: Mapping[str, Any], where: str, problems: list[str]) -> dict[str, Any]:
     options = read_options({"options": declared}, problems, where)
-    return check_values(options, dict(values), problems, where)
+    return CHECKER.check(options, values, problems, where)

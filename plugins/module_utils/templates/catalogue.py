@@ -21,7 +21,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..common.argument_checker import RULES, Options, Problems, check_values, clip, groups, read_options, show
+from ..common.argument_checker import RULES, ArgumentChecker, Options, Problems
+from ..common.argument_spec_reader import grouped, read_options
+from ..common.argument_values import clip, show
 from ..common.text import did_you_mean
 from ..providers.model import NodeRequest
 from .parameters import describe, parse, schema_of
@@ -32,6 +34,7 @@ ENTRY_POINTS = (INSTALL, POST_INSTALL, DELETE)
 ID = re.compile(r"[a-zA-Z_][a-zA-Z0-9._]*")  # as the ClusterOrder's CRD has it
 MAX_NODES = 1000
 SHOWN_PROBLEMS = 20
+CHECKER = ArgumentChecker("template")
 SCHEMA = "https://json-schema.org/draft/2020-12/schema"
 
 TEXTS = ("title", "description", "provider")
@@ -404,7 +407,7 @@ def _join(rule: Any, added: Any) -> Any:
     if isinstance(rule, dict) and isinstance(added, dict):
         return rule | added
     if isinstance(rule, list) and isinstance(added, list):
-        return [*groups(rule), *groups(added)]
+        return [*grouped(rule), *grouped(added)]
     return "neither two lists nor two mappings"
 
 
@@ -427,7 +430,7 @@ def check(
     problems: Problems = []
     given = parse(raw_parameters, problems)
     if not problems or entry == DELETE:
-        parameters = check_values(template.parameters(entry), given, problems, known=template.parameters(INSTALL).members)
+        parameters = CHECKER.check(template.parameters(entry), given, problems, known=template.parameters(INSTALL).members)
     else:
         parameters = {}
     nodes = _node_requests(node_requests or [], template.allowed_resource_classes, "nodeRequests", problems)

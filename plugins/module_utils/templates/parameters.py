@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from ..common.argument_checker import Option, Options, Problems, clip, element_of, kind_of
+from ..common.argument_checker import Option, Options, Problems
+from ..common.argument_values import clip, kind_of
 
 MAX_BYTES = 256 * 1024
 
@@ -124,7 +125,7 @@ def _schema_of_option(option: Option) -> dict[str, Any]:
     if option.type == "dict" and option.options is not None:
         schema |= schema_of(option.options)
     if option.type == "list":
-        items = _schema_of_option(element_of(option))
+        items = _schema_of_option(option.element)
         items.pop("writeOnly", None)
         schema["items"] = items | ({"enum": list(option.choices)} if option.choices else {})
     elif option.choices:
