@@ -334,20 +334,33 @@ SOURCE = Path(sys.prefix) / "collections/ansible_collections/openfleet/clusters/
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"bucket": ""}, "needs a bucket"),
+        ({"bucket": ""}, "argument bucket is required"),
         ({"places": []}, "one place at least"),
         ({"places": ["database"]}, "'database' is no place"),
         ({"places": ["a/b", {"namespace": "a", "name": "b"}]}, "more than once: a/b"),
         ({"places": ["A/b"]}, "is no name"),
-        ({"place": ["a/b"]}, "has no option place"),
-        ({"ttl": "long"}, "must be numbers"),
+        ({"place": ["a/b"]}, r"argument place is not known to this event source \(did you mean places"),
+        ({"ttl": "long", "connections": "2.5"}, "argument ttl must be a number, .*; argument connections must be an integer"),
+        ({"places": "a/b"}, "argument places must be a list"),
+        ({"encryption_mode": "rot13"}, 'encryption_mode must be one of "AES256", "aws:kms"'),
+        ({"secret_key": {"hunter2": 1}}, "argument secret_key must be a string, not an object"),
+        ({"kubernetes": {"kubconfig": "a"}, "cluster": "c"}, r"argument kubernetes.kubconfig is not known"),
         ({"poll_interval": 0}, "more than 0"),
         ({"connections": 1}, "one each at least"),
-        ({"kubernetes": {}}, "set cluster too"),
+        ({"kubernetes": {}}, "argument kubernetes needs cluster, too"),
     ],
 )
 def test_bad_arguments_of_the_source_get_one_clear_message(changes: Options, expected: str) -> None:
     module = runpy.run_path(str(SOURCE))
     with pytest.raises(Exception, match=expected) as raised:
-        module["settings_of"]({"bucket": "agreements", "places": ["a/b"]} | changes)
+        module["settings_of"](module["checked"]({"bucket": "agreements", "places": ["a/b"]} | changes))
     assert type(raised.value).__name__ == "BadOptions"
+
+
+def test_unset_variables_of_a_rulebook_leave_the_defaults_of_the_source() -> None:
+    module = runpy.run_path(str(SOURCE))
+    unset = {"holder": "", "cluster": "", "ttl": "", "endpoint_url": "", "validate_certs": ""}
+    wanted = {"bucket": "agreements", "places": ["a/b"]}
+    assert module["checked"](wanted | unset) == module["checked"](wanted)
+    typed = module["checked"](wanted | {"ttl": "12.5", "path_style": "yes", "aws_region": "north"})
+    assert (typed["ttl"], typed["path_style"], typed["region"]) == (12.5, True, "north")

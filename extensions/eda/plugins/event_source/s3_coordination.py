@@ -85,7 +85,9 @@ EXAMPLES = r"""
 # ansible-rulebook loads this file without Ansible's loader of collections, so their folder has to be made known.
 sys.path.insert(0, str(Path(__file__).absolute().parents[7]))
 
-from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import S3  # noqa: E402
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_checker import ArgumentChecker  # noqa: E402
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_spec_reader import read_options  # noqa: E402
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES, S3  # noqa: E402
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.signals import restore_signals  # noqa: E402
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import Place  # noqa: E402
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.manager import LeaseManager, Probe, Settings  # noqa: E402
@@ -94,7 +96,16 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.s3.errors impor
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import ObjectStore, connect  # noqa: E402
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store_check import prove, require  # noqa: E402
 
-OWN = {"places", "holder", "cluster", "kubernetes", "ttl", "poll_interval", "connections"}
+OPTIONS: dict[str, Any] = S3 | {
+    "places": {"type": "list", "elements": "raw", "required": True},
+    "holder": {"type": "str"},
+    "cluster": {"type": "str"},
+    "kubernetes": {"type": "dict", "options": KUBERNETES},
+    "ttl": {"type": "float", "default": 30},
+    "poll_interval": {"type": "float", "default": 5},
+    "connections": {"type": "int", "default": 16},
+}
+CHECKER = ArgumentChecker("event source", noun="argument", empty_is_unset=True)
 RETRY_SECONDS = 5.0
 
 log = logging.getLogger(__name__)
@@ -102,10 +113,11 @@ log = logging.getLogger(__name__)
 
 async def main(queue: asyncio.Queue[Any], args: dict[str, Any]) -> None:
     """What ansible-rulebook calls. It ends only when it is cancelled: were it to return, the whole process would end."""
-    settings = settings_of(args)
+    arguments = checked(args)
+    settings = settings_of(arguments)
     restore_signals()
-    store = connect(args, settings.connections)
-    await proven(store, f"Bucket {args['bucket']} at {args.get('endpoint_url') or 'AWS'}")
+    store = connect(arguments, settings.connections)
+    await proven(store, f"Bucket {arguments['bucket']} at {arguments.get('endpoint_url') or 'AWS'}")
     await LeaseManager(store, settings).run(queue.put)
 
 
@@ -122,33 +134,32 @@ async def proven(store: ObjectStore, where: str) -> None:
             await asyncio.sleep(RETRY_SECONDS)
 
 
-def settings_of(args: Mapping[str, Any]) -> Settings:
-    """The arguments, with one message for what is wrong with them."""
-    unknown = sorted(set(args) - OWN - set(S3))
-    if unknown:
-        raise BadOptions(f"s3_coordination has no option {', '.join(unknown)}.")
-    if not args.get("bucket"):
-        raise BadOptions("s3_coordination needs a bucket.")
-    cluster = str(args.get("cluster") or "")
-    if args.get("kubernetes") is not None and not cluster:
-        raise BadOptions("kubernetes is given, but not the name of the cluster: set cluster too.")
-    probe: Probe | None = probe_of(args["kubernetes"]) if args.get("kubernetes") is not None else None
-    try:
-        return Settings(
-            places=places_of(args.get("places")),
-            holder=str(args.get("holder") or cluster or socket.gethostname()),
-            ttl=float(args.get("ttl", 30)),
-            poll=float(args.get("poll_interval", 5)),
-            connections=int(args.get("connections", 16)),
-            cluster=cluster,
-            probe=probe,
-        )
-    except (TypeError, ValueError) as error:
-        raise BadOptions(f"ttl, poll_interval and connections must be numbers: {error}.") from error
+def checked(args: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments in their types, with defaults; one message has every mistake."""
+    problems: list[str] = []
+    options = read_options({"options": OPTIONS, "required_by": {"kubernetes": ["cluster"]}}, problems)
+    arguments = CHECKER.check(options, args, problems)
+    if problems:
+        raise BadOptions(f"openfleet.clusters.s3_coordination cannot start: {'; '.join(problems)}.")
+    return arguments
 
 
-def places_of(given: Any) -> list[Place]:
-    if not isinstance(given, list) or not given:
+def settings_of(arguments: Mapping[str, Any]) -> Settings:
+    cluster = arguments.get("cluster", "")
+    probe: Probe | None = probe_of(arguments["kubernetes"]) if "kubernetes" in arguments else None
+    return Settings(
+        places=places_of(arguments["places"]),
+        holder=arguments.get("holder") or cluster or socket.gethostname(),
+        ttl=arguments["ttl"],
+        poll=arguments["poll_interval"],
+        connections=arguments["connections"],
+        cluster=cluster,
+        probe=probe,
+    )
+
+
+def places_of(given: list[Any]) -> list[Place]:
+    if not given:
         raise BadOptions("places must be a list with one place at least, each as namespace/name.")
     places = [Place(*_names(item)) for item in given]
     twice = sorted({str(place) for place in places if places.count(place) > 1})
