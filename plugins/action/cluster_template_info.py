@@ -4,25 +4,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from ansible.plugins.action import ActionBase
 from ansible.utils.collection_loader import AnsibleCollectionConfig
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import TemplateError, find_templates, resolve, summary
+from ansible_collections.openfleet.clusters.plugins.modules import cluster_template_info
+from ansible_collections.openfleet.clusters.plugins.plugin_utils.base_action import BaseAction
 
 
-class ActionModule(ActionBase):
-    TRANSFERS_FILES = False
-    _requires_connection = False
-    _supports_check_mode = True
+class ActionModule(BaseAction):
+    SPEC: ClassVar[Spec] = cluster_template_info.SPEC
+    ERRORS: ClassVar[tuple[type[Exception], ...]] = (TemplateError,)
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        super().run(tmp, task_vars)
-        _result, arguments = self.validate_argument_spec(argument_spec={"template": {"type": "str"}})
-        # Where Ansible looks for roles itself: beside the playbook, the configured paths, those of Python.
+    def run_action(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        # The folders in which Ansible itself finds roles: beside the playbook, the configured paths, those of Python.
         templates = find_templates(AnsibleCollectionConfig.collection_paths)
-        try:
-            wanted = [resolve(arguments["template"], templates)] if arguments["template"] else templates.values()
-        except TemplateError as error:
-            return {"failed": True, "msg": str(error)}
+        wanted = [resolve(parameters["template"], templates)] if parameters["template"] else templates.values()
         return {"changed": False, "templates": sorted(map(summary, wanted), key=lambda template: str(template["id"]))}

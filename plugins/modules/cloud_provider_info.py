@@ -17,17 +17,9 @@ options:
   cloud_provider:
     description: The only cloud to tell of.
     type: str
-attributes:
-  check_mode:
-    support: full
-    description: Nothing is changed.
-  diff_mode:
-    support: none
-    description: There is nothing to show.
-  action:
-    support: full
-    description: Runs in the process of the controller, without a connection to a host.
 extends_documentation_fragment:
+  - openfleet.clusters.attributes
+  - openfleet.clusters.attributes.info
   - openfleet.clusters.kubernetes
   - openfleet.clusters.kubernetes.cluster
   - openfleet.clusters.kubernetes.orders
@@ -70,7 +62,7 @@ cloud_providers:
 
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import (
     CLUSTER,
     CLUSTER_RULES,
@@ -85,14 +77,5 @@ SPEC: Spec = {
 }
 RULES: dict[str, Any] = CLUSTER_RULES
 
-
-def main() -> None:
-    module = AnsibleModule(argument_spec=KUBERNETES | ORDERS | SPEC, supports_check_mode=True, **RULES)
-    module.fail_json(
-        msg="openfleet.clusters.cloud_provider_info runs in Ansible's own process and not on a host:"
-        " call it as a task of a playbook, or with `ansible -m`."
-    )
-
-
 if __name__ == "__main__":
-    main()
+    main(KUBERNETES | ORDERS | SPEC, RULES)

@@ -68,17 +68,9 @@ options:
     description: For how many seconds to wait at most.
     type: int
     default: 1800
-attributes:
-  check_mode:
-    support: full
-    description: Reads what is there, and asks the API server what it would make of the rest.
-  diff_mode:
-    support: full
-    description: Shows each object. Of secrets only the keys are shown, and which of them change.
-  action:
-    support: full
-    description: Runs in the process of the controller, without a connection to a host.
 extends_documentation_fragment:
+  - openfleet.clusters.attributes
+  - openfleet.clusters.attributes.provider
   - openfleet.clusters.kubernetes
   - openfleet.clusters.kubernetes.cluster
   - openfleet.clusters.kubernetes.lock
@@ -272,7 +264,7 @@ objects:
 
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import (
     CLUSTER,
     CLUSTER_RULES,
@@ -306,14 +298,5 @@ SPEC: Spec = {
 }
 RULES: dict[str, Any] = CLUSTER_RULES
 
-
-def main() -> None:
-    module = AnsibleModule(argument_spec=KUBERNETES | ORDERS | SPEC, supports_check_mode=True, **RULES)
-    module.fail_json(
-        msg="openfleet.clusters.cluster runs in Ansible's own process and not on a host:"
-        " call it as a task of a playbook, or with `ansible -m`."
-    )
-
-
 if __name__ == "__main__":
-    main()
+    main(KUBERNETES | ORDERS | SPEC, RULES)

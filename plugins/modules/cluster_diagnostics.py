@@ -36,14 +36,12 @@ options:
 attributes:
   check_mode:
     support: full
-    description: Everything is read, and nothing is written.
+    details: Everything is read, and nothing is written.
   diff_mode:
     support: none
-    description: An archive cannot be shown.
-  action:
-    support: full
-    description: Runs in the process of the controller, without a connection to a host.
+    details: An archive cannot be shown.
 extends_documentation_fragment:
+  - openfleet.clusters.attributes
   - openfleet.clusters.kubernetes
   - openfleet.clusters.kubernetes.orders
 requirements:
@@ -86,7 +84,7 @@ not_read:
   sample: ["The cluster was not asked: none is made yet."]
 """
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES, ORDERS, Spec
 
 SPEC: Spec = {
@@ -96,14 +94,5 @@ SPEC: Spec = {
     "client": {"type": "str"},
 }
 
-
-def main() -> None:
-    module = AnsibleModule(argument_spec=KUBERNETES | ORDERS | SPEC, supports_check_mode=True)
-    module.fail_json(
-        msg="openfleet.clusters.cluster_diagnostics runs in Ansible's own process and not on a host:"
-        " call it as a task of a playbook, or with `ansible -m`."
-    )
-
-
 if __name__ == "__main__":
-    main()
+    main(KUBERNETES | ORDERS | SPEC)

@@ -58,14 +58,12 @@ seealso:
 attributes:
   check_mode:
     support: full
-    description: Tells whether the locks could be taken or given back.
+    details: Tells whether the locks could be taken or given back.
   diff_mode:
     support: none
-    description: A lock has no content to compare.
-  action:
-    support: full
-    description: Runs in the process of the controller, without a connection to a host.
+    details: A lock has no content to compare.
 extends_documentation_fragment:
+  - openfleet.clusters.attributes
   - openfleet.clusters.kubernetes
   - openfleet.clusters.kubernetes.orders
 """
@@ -171,7 +169,7 @@ released:
   sample: [orders/demo]
 """
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES, ORDERS, Spec
 
 SPEC: Spec = {
@@ -184,14 +182,5 @@ SPEC: Spec = {
     "duration": {"type": "int", "default": 60},
 }
 
-
-def main() -> None:
-    module = AnsibleModule(argument_spec=KUBERNETES | ORDERS | SPEC, supports_check_mode=True)
-    module.fail_json(
-        msg="openfleet.clusters.cluster_lock runs in Ansible's own process and not on a host:"
-        " call it as a task of a playbook, or with `ansible -m`."
-    )
-
-
 if __name__ == "__main__":
-    main()
+    main(KUBERNETES | ORDERS | SPEC)

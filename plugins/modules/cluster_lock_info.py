@@ -28,17 +28,9 @@ options:
     default: []
 seealso:
   - module: openfleet.clusters.cluster_lock
-attributes:
-  check_mode:
-    support: full
-    description: Nothing is ever changed.
-  diff_mode:
-    support: none
-    description: There is nothing to compare.
-  action:
-    support: full
-    description: Runs in the process of the controller, without a connection to a host.
 extends_documentation_fragment:
+  - openfleet.clusters.attributes
+  - openfleet.clusters.attributes.info
   - openfleet.clusters.kubernetes
   - openfleet.clusters.kubernetes.orders
 """
@@ -118,7 +110,7 @@ locks:
       sample: "2025-01-01T12:01:20+00:00"
 """
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES, ORDERS, Spec
 
 SPEC: Spec = {
@@ -127,14 +119,5 @@ SPEC: Spec = {
     "orders": {"type": "list", "elements": "raw", "default": []},
 }
 
-
-def main() -> None:
-    module = AnsibleModule(argument_spec=KUBERNETES | ORDERS | SPEC, supports_check_mode=True)
-    module.fail_json(
-        msg="openfleet.clusters.cluster_lock_info runs in Ansible's own process and not on a host:"
-        " call it as a task of a playbook, or with `ansible -m`."
-    )
-
-
 if __name__ == "__main__":
-    main()
+    main(KUBERNETES | ORDERS | SPEC)

@@ -83,14 +83,12 @@ seealso:
 attributes:
   check_mode:
     support: full
-    description: Tells what the API server would make of it.
+    details: Tells what the API server would make of it.
   diff_mode:
     support: full
-    description: Of the template's parameters only the names are shown, and which of them change.
-  action:
-    support: full
-    description: Runs in the process of the controller, without a connection to a host.
+    details: Of the template's parameters only the names are shown, and which of them change.
 extends_documentation_fragment:
+  - openfleet.clusters.attributes
   - openfleet.clusters.kubernetes
   - openfleet.clusters.kubernetes.orders
 """
@@ -155,7 +153,7 @@ order:
       sample: {"phase": "Ready", "apiURL": "https://api.demo.example.com:6443", "observedGeneration": 1}
 """
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES, ORDERS, Spec
 
 SPEC: Spec = {
@@ -176,14 +174,5 @@ SPEC: Spec = {
     "wait_timeout": {"type": "int", "default": 3600},
 }
 
-
-def main() -> None:
-    module = AnsibleModule(argument_spec=KUBERNETES | ORDERS | SPEC, supports_check_mode=True)
-    module.fail_json(
-        msg="openfleet.clusters.cluster_order runs in Ansible's own process and not on a host:"
-        " call it as a task of a playbook, or with `ansible -m`."
-    )
-
-
 if __name__ == "__main__":
-    main()
+    main(KUBERNETES | ORDERS | SPEC)

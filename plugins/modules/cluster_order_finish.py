@@ -62,14 +62,12 @@ seealso:
 attributes:
   check_mode:
     support: full
-    description: Nothing is written, and nothing is waited for.
+    details: Nothing is written, and nothing is waited for.
   diff_mode:
     support: none
-    description: A status has no state to compare with.
-  action:
-    support: full
-    description: Runs in the process of the controller, without a connection to a host.
+    details: A status has no state to compare with.
 extends_documentation_fragment:
+  - openfleet.clusters.attributes
   - openfleet.clusters.kubernetes
   - openfleet.clusters.kubernetes.orders
 """
@@ -139,7 +137,7 @@ orders:
       sample: true
 """
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES, ORDERS, Spec
 
 SPEC: Spec = {
@@ -157,14 +155,5 @@ SPEC: Spec = {
     "controller": {"type": "str", "choices": ["self", "external"], "default": "self"},
 }
 
-
-def main() -> None:
-    module = AnsibleModule(argument_spec=KUBERNETES | ORDERS | SPEC, supports_check_mode=True)
-    module.fail_json(
-        msg="openfleet.clusters.cluster_order_finish runs in Ansible's own process and not on a host:"
-        " call it as a task of a playbook, or with `ansible -m`."
-    )
-
-
 if __name__ == "__main__":
-    main()
+    main(KUBERNETES | ORDERS | SPEC)

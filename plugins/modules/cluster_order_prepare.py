@@ -68,14 +68,12 @@ seealso:
 attributes:
   check_mode:
     support: full
-    description: Reads, checks and predicts. Locks, orders and namespaces stay as they are.
+    details: Reads, checks and predicts. Locks, orders and namespaces stay as they are.
   diff_mode:
     support: none
-    description: What is made is the same for every order.
-  action:
-    support: full
-    description: Runs in the process of the controller, without a connection to a host.
+    details: What is made is the same for every order.
 extends_documentation_fragment:
+  - openfleet.clusters.attributes
   - openfleet.clusters.kubernetes
   - openfleet.clusters.kubernetes.orders
 """
@@ -189,7 +187,7 @@ skipped_orders:
       sample: false
 """
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES, ORDERS, Spec
 
 SPEC: Spec = {
@@ -204,14 +202,5 @@ SPEC: Spec = {
     "controller": {"type": "str", "choices": ["self", "external"], "default": "self"},
 }
 
-
-def main() -> None:
-    module = AnsibleModule(argument_spec=KUBERNETES | ORDERS | SPEC, supports_check_mode=True)
-    module.fail_json(
-        msg="openfleet.clusters.cluster_order_prepare runs in Ansible's own process and not on a host:"
-        " call it as a task of a playbook, or with `ansible -m`."
-    )
-
-
 if __name__ == "__main__":
-    main()
+    main(KUBERNETES | ORDERS | SPEC)

@@ -77,14 +77,12 @@ seealso:
 attributes:
   check_mode:
     support: full
-    description: The hub judges what would be written, and keeps nothing. With O(state=checked) the clusters are looked at.
+    details: The hub judges what would be written, and keeps nothing. With O(state=checked) the clusters are looked at.
   diff_mode:
     support: full
-    description: Shows the clusters, or what is found of them, before and after.
-  action:
-    support: full
-    description: Runs in the process of the controller, without a connection to a host.
+    details: Shows the clusters, or what is found of them, before and after.
 extends_documentation_fragment:
+  - openfleet.clusters.attributes
   - openfleet.clusters.kubernetes
 """
 
@@ -229,7 +227,7 @@ unhealthy:
   sample: [west]
 """
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES, Spec
 
 SPEC: Spec = {
@@ -251,14 +249,5 @@ SPEC: Spec = {
     "timeout": {"type": "int", "default": 10},
 }
 
-
-def main() -> None:
-    module = AnsibleModule(argument_spec=KUBERNETES | SPEC, supports_check_mode=True)
-    module.fail_json(
-        msg="openfleet.clusters.cluster_registry runs in Ansible's own process and not on a host:"
-        " call it as a task of a playbook, or with `ansible -m`."
-    )
-
-
 if __name__ == "__main__":
-    main()
+    main(KUBERNETES | SPEC)

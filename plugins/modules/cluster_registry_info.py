@@ -30,17 +30,9 @@ options:
     default: ClusterRegistry
 seealso:
   - module: openfleet.clusters.cluster_registry
-attributes:
-  check_mode:
-    support: full
-    description: Nothing is ever changed.
-  diff_mode:
-    support: none
-    description: There is nothing to compare.
-  action:
-    support: full
-    description: Runs in the process of the controller, without a connection to a host.
 extends_documentation_fragment:
+  - openfleet.clusters.attributes
+  - openfleet.clusters.attributes.info
   - openfleet.clusters.kubernetes
 """
 
@@ -76,7 +68,7 @@ registries:
 
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES, Spec
 
 SPEC: Spec = {
@@ -86,14 +78,5 @@ SPEC: Spec = {
 }
 RULES: dict[str, Any] = {"required_by": {"name": ["namespace"]}}
 
-
-def main() -> None:
-    module = AnsibleModule(argument_spec=KUBERNETES | SPEC, supports_check_mode=True, **RULES)
-    module.fail_json(
-        msg="openfleet.clusters.cluster_registry_info runs in Ansible's own process and not on a host:"
-        " call it as a task of a playbook, or with `ansible -m`."
-    )
-
-
 if __name__ == "__main__":
-    main()
+    main(KUBERNETES | SPEC, RULES)

@@ -20,18 +20,11 @@ options:
       - Tell of this template only. It is an error if there is none of that name.
       - The name is the one that orders have in C(spec.templateID). Without dots it means a template of C(openfleet.clusters).
     type: str
-attributes:
-  check_mode:
-    support: full
-    description: Nothing is ever changed.
-  diff_mode:
-    support: none
-    description: There is nothing to compare.
-  action:
-    support: full
-    description: Runs in the process of the controller, without a connection to a host.
 notes:
   - Needs no cluster and no credentials.
+extends_documentation_fragment:
+  - openfleet.clusters.attributes
+  - openfleet.clusters.attributes.info
 requirements:
   - python >= 3.11
   - PyYAML
@@ -178,16 +171,10 @@ templates:
       sample: {"type": "object", "properties": {"release_image": {"type": "string"}}, "additionalProperties": false}
 """
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
 
-
-def main() -> None:
-    module = AnsibleModule(argument_spec={"template": {"type": "str"}}, supports_check_mode=True)
-    module.fail_json(
-        msg="openfleet.clusters.cluster_template_info runs in Ansible's own process, where the collections are, and not on a host:"
-        " call it as a task of a playbook, or with `ansible -m`."
-    )
-
+SPEC: Spec = {"template": {"type": "str"}}
 
 if __name__ == "__main__":
-    main()
+    main(SPEC)

@@ -22,15 +22,12 @@ options: {}
 attributes:
   check_mode:
     support: partial
-    description: Whether nothing is changed in check mode.
     details: The proof has to write, so in check mode it is skipped.
   diff_mode:
     support: none
-    description: There is nothing to compare.
-  action:
-    support: full
-    description: Runs in the process of the controller, without a connection to a host.
+    details: There is nothing to compare.
 extends_documentation_fragment:
+  - openfleet.clusters.attributes
   - openfleet.clusters.s3
 """
 
@@ -79,19 +76,10 @@ table:
   sample: "case  expected  seen"
 """
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import S3, Spec
 
 SPEC: Spec = {}
 
-
-def main() -> None:
-    module = AnsibleModule(argument_spec=S3 | SPEC, supports_check_mode=True)
-    module.fail_json(
-        msg="openfleet.clusters.s3_coordination_check runs in Ansible's own process and not on a host:"
-        " call it as a task of a playbook, or with `ansible -m`."
-    )
-
-
 if __name__ == "__main__":
-    main()
+    main(S3 | SPEC)

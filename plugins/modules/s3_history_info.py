@@ -21,17 +21,9 @@ options:
     default: 100
 seealso:
   - module: openfleet.clusters.s3_state
-attributes:
-  check_mode:
-    support: full
-    description: Nothing is ever changed.
-  diff_mode:
-    support: none
-    description: There is nothing to compare.
-  action:
-    support: full
-    description: Runs in the process of the controller, without a connection to a host.
 extends_documentation_fragment:
+  - openfleet.clusters.attributes
+  - openfleet.clusters.attributes.info
   - openfleet.clusters.s3
   - openfleet.clusters.s3.place
 """
@@ -109,21 +101,12 @@ kept:
   sample: 23
 """
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import PLACE, S3, Spec
 
 SPEC: Spec = PLACE | {
     "newest": {"type": "int", "default": 100},
 }
 
-
-def main() -> None:
-    module = AnsibleModule(argument_spec=S3 | SPEC, supports_check_mode=True)
-    module.fail_json(
-        msg="openfleet.clusters.s3_history_info runs in Ansible's own process and not on a host:"
-        " call it as a task of a playbook, or with `ansible -m`."
-    )
-
-
 if __name__ == "__main__":
-    main()
+    main(S3 | SPEC)

@@ -52,14 +52,12 @@ seealso:
 attributes:
   check_mode:
     support: full
-    description: Tells whether the lease could be taken or given back. What has to be waited for is taken to end in time.
+    details: Tells whether the lease could be taken or given back. What has to be waited for is taken to end in time.
   diff_mode:
     support: none
-    description: A lease has no content to compare.
-  action:
-    support: full
-    description: Runs in the process of the controller, without a connection to a host.
+    details: A lease has no content to compare.
 extends_documentation_fragment:
+  - openfleet.clusters.attributes
   - openfleet.clusters.s3
   - openfleet.clusters.s3.place
 """
@@ -159,7 +157,7 @@ acting_seconds:
   sample: 199.9
 """
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import PLACE, S3, Spec
 
 SPEC: Spec = PLACE | {
@@ -169,14 +167,5 @@ SPEC: Spec = PLACE | {
     "wait_timeout": {"type": "float", "default": 0},
 }
 
-
-def main() -> None:
-    module = AnsibleModule(argument_spec=S3 | SPEC, supports_check_mode=True)
-    module.fail_json(
-        msg="openfleet.clusters.s3_lock runs in Ansible's own process and not on a host:"
-        " call it as a task of a playbook, or with `ansible -m`."
-    )
-
-
 if __name__ == "__main__":
-    main()
+    main(S3 | SPEC)

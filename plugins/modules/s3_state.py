@@ -41,14 +41,12 @@ seealso:
 attributes:
   check_mode:
     support: full
-    description: Checks epoch and revision, and tells what would be written.
+    details: Checks epoch and revision, and tells what would be written.
   diff_mode:
     support: full
-    description: Shows the state before and after.
-  action:
-    support: full
-    description: Runs in the process of the controller, without a connection to a host.
+    details: Shows the state before and after.
 extends_documentation_fragment:
+  - openfleet.clusters.attributes
   - openfleet.clusters.s3
   - openfleet.clusters.s3.place
 """
@@ -143,7 +141,7 @@ revision:
   sample: 23
 """
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import PLACE, S3, Spec
 
 SPEC: Spec = PLACE | {
@@ -155,14 +153,5 @@ SPEC: Spec = PLACE | {
 }
 RULES = {"required_by": {"intent": ("epoch",), "step": ("epoch",), "expected_revision": ("epoch",)}}
 
-
-def main() -> None:
-    module = AnsibleModule(argument_spec=S3 | SPEC, supports_check_mode=True, **RULES)
-    module.fail_json(
-        msg="openfleet.clusters.s3_state runs in Ansible's own process and not on a host:"
-        " call it as a task of a playbook, or with `ansible -m`."
-    )
-
-
 if __name__ == "__main__":
-    main()
+    main(S3 | SPEC, RULES)

@@ -29,7 +29,7 @@ class BaseAction(ActionBase):
     ERRORS: ClassVar[tuple[type[Exception], ...]] = ()
 
     @abstractmethod
-    def carry_out(self, parameters: dict[str, Any]) -> dict[str, Any]:
+    def run_action(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """Connect, and call `work` of the action."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -37,7 +37,7 @@ class BaseAction(ActionBase):
         self.variables = task_vars or {}  # as they were given: none of them is rendered
         _result, parameters = self.validate_argument_spec(argument_spec=self.SHARED | self.SPEC, **self.RULES)
         try:
-            return self.carry_out(parameters)
+            return self.run_action(parameters)
         except self.ERRORS as error:
             return self.failure(error)
 

@@ -20,7 +20,7 @@ class ControllerAction(BaseAction):
     SHARED: ClassVar[Spec] = KUBERNETES | ORDERS
     ERRORS: ClassVar[tuple[type[Exception], ...]] = (KubeError, TemplateError)
 
-    def carry_out(self, parameters: dict[str, Any]) -> dict[str, Any]:
+    def run_action(self, parameters: dict[str, Any]) -> dict[str, Any]:
         return self.work(Kube.connect(connection(parameters)), parameters)
 
     @abstractmethod

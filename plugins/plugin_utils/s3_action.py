@@ -28,7 +28,7 @@ class S3Action(BaseAction):
         self._host = str((task_vars or {}).get("inventory_hostname", ""))
         return super().run(tmp, task_vars)
 
-    def carry_out(self, parameters: dict[str, Any]) -> dict[str, Any]:
+    def run_action(self, parameters: dict[str, Any]) -> dict[str, Any]:
         return self.work(connect(parameters), parameters)
 
     @abstractmethod

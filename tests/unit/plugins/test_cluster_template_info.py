@@ -177,7 +177,7 @@ def test_module_run_as_such_says_where_it_runs() -> None:
         check=False,
     )
     assert done.returncode == 1
-    assert "runs in Ansible's own process" in json.loads(done.stdout)["msg"]
+    assert "on the controller" in json.loads(done.stdout)["msg"]
 
 
 # Ansible's own check of roles

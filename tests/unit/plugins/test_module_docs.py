@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +28,29 @@ def documentation(name: str) -> dict[str, Any]:
     return text
 
 
-def options(name: str) -> dict[str, Any]:
-    """All documented options, with those of the fragments."""
-    told = documentation(name)
-    found = dict(told["options"])
-    for fragment in told.get("extends_documentation_fragment", []):
+def fragments(name: str) -> Iterator[dict[str, Any]]:
+    for fragment in documentation(name)["extends_documentation_fragment"]:
         file, _dot, part = fragment.removeprefix("openfleet.clusters.").partition(".")
         texts = importlib.import_module(f"{PACKAGE}.doc_fragments.{file}").ModuleDocFragment
-        shared = yaml.safe_load(getattr(texts, part.upper() or "DOCUMENTATION"))["options"]
+        yield yaml.safe_load(getattr(texts, part.upper() or "DOCUMENTATION"))
+
+
+def options(name: str) -> dict[str, Any]:
+    """All documented options, with those of the fragments."""
+    found = dict(documentation(name)["options"])
+    for fragment in fragments(name):
+        shared = fragment.get("options", {})
         assert not found.keys() & shared.keys()
         found |= shared
+    return found
+
+
+def attributes(name: str) -> dict[str, dict[str, Any]]:
+    """All documented attributes; a module and its fragments add to each other."""
+    found: dict[str, dict[str, Any]] = {}
+    for part in (*fragments(name), documentation(name)):
+        for attribute, words in part.get("attributes", {}).items():
+            found[attribute] = found.get(attribute, {}) | words
     return found
 
 
@@ -83,7 +97,8 @@ def test_module_says_what_its_reader_needs(name: str) -> None:
     assert told["module"] == name
     assert told["short_description"]
     assert not told["short_description"].endswith(".")
-    assert {"check_mode", "diff_mode", "action"} <= told["attributes"].keys()
+    assert attributes(name).keys() == {"check_mode", "diff_mode", "action"}
+    assert all({"support", "description"} <= words.keys() for words in attributes(name).values())
     assert yaml.safe_load(module.RETURN)
     examples = yaml.safe_load(module.EXAMPLES)
     assert f"openfleet.clusters.{name}" in module.EXAMPLES
