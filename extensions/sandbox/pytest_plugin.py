@@ -26,11 +26,11 @@ pytest.register_assert_rewrite("ansible_collections.openfleet.clusters.extension
 def fresh_namespace(cluster: Access) -> Iterator[str]:
     """A namespace that no test had before; its removal goes on while the next test runs."""
     name = f"test-{os.getpid()}-{next(_numbers)}"
-    cluster.kubectl("create", "namespace", name)
+    namespace = cluster.kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     try:
         yield name
     finally:
-        cluster.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+        cluster.kube.delete(namespace)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Orders as tenants place them, and playbook runs as people make them: real `ansible-playbook` processes on a real API server."""
+"""Orders as tenants place them, and the runs that reconcile them on a real API server: in this process, or by `ansible-playbook`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,32 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube, retry_conflicts
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError, NotFound
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import lease_name
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import working_namespace
+
+from .in_process import InProcessRun, act
 
 Object = dict[str, Any]
 
 GROUP, OTHER_GROUP = "cloudkit.openshift.io", "osac.openshift.io"
-PULL_SECRET = '{"auths": {"registry.example.com": {"auth": "c2VjcmV0"}}}'  # noqa: S105 - of nobody
+PULL_SECRET = '{"auths": {"registry.example.com": {"auth": "c2VjcmV0"}}}'  # noqa: S105 - made up
 RELEASE = "quay.io/openshift-release-dev/ocp-release:4.17.0-multi"
 NEXT_RELEASE = "quay.io/openshift-release-dev/ocp-release:4.17.1-multi"
+HYPERSHIFT = "hypershift.openshift.io/v1beta1"
+HOLD = "example.com/hold"
+PAST = "2020-01-01T00:00:00.000000Z"
+CREATED_KINDS = [
+    ("v1", "Secret"),
+    ("v1", "ServiceAccount"),
+    ("rbac.authorization.k8s.io/v1", "RoleBinding"),
+    (HYPERSHIFT, "HostedCluster"),
+    (HYPERSHIFT, "NodePool"),
+]
+# What is created for an order named demo with nodes of one class.
+CREATED = ["HostedCluster/demo", "NodePool/demo-fc430", "RoleBinding/cloudkit", "Secret/demo-pull-secret", "ServiceAccount/cloudkit"]
+WAIT_SECONDS = 200
 RUN_SECONDS = 600
 MARK = "OPENFLEET_TEST_RUN"
 
@@ -64,9 +82,11 @@ class Run:
     def changed(self) -> int:
         return sum(numbers["changed"] for numbers in self.recap.values())
 
-    def well(self) -> Run:
+    def successful(self) -> Run:
         assert self.code == 0, self.output
         return self
+
+    well = successful
 
 
 class Started:
@@ -111,6 +131,10 @@ class Orders:
     folder: Path
     group: str = GROUP
 
+    @property
+    def kube(self) -> Kube:
+        return self.hub.kube
+
     # What a tenant does
 
     def place(
@@ -127,24 +151,44 @@ class Orders:
         spec: Object = {"templateID": template, "templateParameters": text}
         if nodes is not None:
             spec["nodeRequests"] = [{"resourceClass": key, "numberOfNodes": count} for key, count in nodes.items()]
-        metadata = {"name": name, "namespace": self.namespace, "annotations": dict(annotations or {})}
-        order = {"apiVersion": f"{self.group}/v1alpha1", "kind": "ClusterOrder", "metadata": metadata, "spec": spec}
-        # Not by kubectl's own apply, which keeps a copy of the whole in an annotation with a limit of its own.
-        self.hub.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=json.dumps(order))
+
+        def write() -> None:
+            present = self.get(name)
+            if present is None:
+                metadata = {"name": name, "namespace": self.namespace, "annotations": dict(annotations or {})}
+                self.kube.create({"apiVersion": self.api_version, "kind": "ClusterOrder", "metadata": metadata, "spec": spec})
+            else:
+                present["metadata"]["annotations"] = present["metadata"].get("annotations", {}) | dict(annotations or {})
+                self.kube.replace(present | {"spec": spec})
+
+        retry_conflicts(write)
 
     def get(self, name: str = "demo") -> Any:
-        return self.hub.get(self.kind, name, "-n", self.namespace)
+        return self.kube.find(self.api_version, "ClusterOrder", name, self.namespace)
 
     def status(self, name: str = "demo") -> Object:
         status: Object = self.get(name).get("status", {})
         return status
 
     def condition(self, kind: str, name: str = "demo") -> Object:
-        found: Object = next(entry for entry in self.status(name)["conditions"] if entry["type"] == kind)
+        """The condition, with nothing in it before it is written."""
+        conditions = self.status(name).get("conditions", [])
+        found: Object = next((entry for entry in conditions if entry["type"] == kind), dict.fromkeys(("status", "reason", "message"), ""))
         return found
 
-    def patch(self, patch: Object, name: str = "demo", *options: str) -> None:
-        self.hub.kubectl("patch", self.kind, name, "-n", self.namespace, "--type=merge", "-p", json.dumps(patch), *options)
+    def patch(self, patch: Object, name: str = "demo", subresource: str = "") -> None:
+        self.kube.patch(self._named(name), patch, subresource=subresource, checked=False)
+
+    def ask_to_delete(self, name: str = "demo") -> None:
+        """As a tenant does, who does not wait for the end."""
+        self.kube.delete(self._named(name))
+
+    def _named(self, name: str) -> Object:
+        return {"apiVersion": self.api_version, "kind": "ClusterOrder", "metadata": {"name": name, "namespace": self.namespace}}
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/v1alpha1"
 
     @property
     def kind(self) -> str:
@@ -156,32 +200,56 @@ class Orders:
         return working_namespace(self.namespace, name)
 
     def objects(self, name: str = "demo") -> list[Object]:
-        """All that was made for the order in its working namespace."""
-        kinds = "secrets,serviceaccounts,rolebindings,hostedclusters,nodepools"
-        found = self.hub.get(kinds, "-n", self.working(name), "-l", f"{self.group}/clusterorder={name}")
-        items: list[Object] = found["items"]
-        return items
+        """All that was created for the order in its working namespace."""
+        label = f"{self.group}/clusterorder={name}"
+        lists = self.kube.in_parallel(lambda kind: self.kube.list_all(*kind, self.working(name), label), CREATED_KINDS)
+        return [item for found in lists if not isinstance(found, KubeError) for item in found]
 
     def names(self, name: str = "demo") -> list[str]:
         return sorted(f"{item['kind']}/{item['metadata']['name']}" for item in self.objects(name))
 
+    def hosted_cluster(self, name: str = "demo") -> Any:
+        return self.kube.find(HYPERSHIFT, "HostedCluster", name, self.working(name))
+
+    def patch_cluster(self, patch: Object, name: str = "demo") -> None:
+        """Change the HostedCluster behind the order's back, also while the stand-in writes to it."""
+        self.kube.patch(_hypershift("HostedCluster", name, self.working(name)), patch, checked=False)
+
+    def patch_pool(self, patch: Object, name: str = "demo", resource_class: str = "fc430") -> None:
+        self.kube.patch(_hypershift("NodePool", f"{name}-{resource_class}", self.working(name)), patch, checked=False)
+
+    def hold_cluster(self, name: str = "demo") -> None:
+        """Keep the HostedCluster from being deleted, until `let_cluster_go`."""
+
+        def hold() -> None:
+            cluster = self.hosted_cluster(name)
+            self.kube.patch(cluster, {"metadata": {"finalizers": [*cluster["metadata"].get("finalizers", []), HOLD]}})
+
+        retry_conflicts(hold)
+
+    def let_cluster_go(self, name: str = "demo") -> None:
+        def let_go() -> None:
+            cluster = self.hosted_cluster(name)
+            self.kube.patch(cluster, {"metadata": {"finalizers": [it for it in cluster["metadata"]["finalizers"] if it != HOLD]}})
+
+        retry_conflicts(let_go)
+
     def pools(self, name: str = "demo") -> dict[str, int]:
-        pools = self.hub.get("nodepools", "-n", self.working(name))["items"]
+        pools = self.kube.list_all(HYPERSHIFT, "NodePool", self.working(name))
         return {pool["metadata"]["labels"][f"{self.group}/resource-class"]: pool["spec"]["replicas"] for pool in pools}
 
     def versions(self, name: str = "demo") -> dict[str, str]:
-        """The version of each object, which every write changes; those that the stand-in writes itself are left out."""
-        kept = [item for item in self.objects(name) if item["kind"] not in ("HostedCluster", "NodePool")]
-        kept += [self.get(name), self.hub.get("namespace", self.working(name))]
-        generations = {
+        """The version of each object, which every write changes; the generation of those that the stand-in writes itself."""
+        objects = [*self.objects(name), self.get(name), self.kube.get("v1", "Namespace", self.working(name))]
+        return {
             f"{item['kind']}/{item['metadata']['name']}": f"generation {item['metadata']['generation']}"
-            for item in self.objects(name)
             if item["kind"] in ("HostedCluster", "NodePool")
+            else item["metadata"]["resourceVersion"]
+            for item in objects
         }
-        return generations | {f"{item['kind']}/{item['metadata']['name']}": item["metadata"]["resourceVersion"] for item in kept}
 
     def lease(self, name: str = "demo") -> Object:
-        lease = self.hub.get("lease", f"cluster-{name}-lock", "-n", self.namespace)
+        lease = self.kube.find("coordination.k8s.io/v1", "Lease", lease_name(name), self.namespace)
         spec: Object = (lease or {}).get("spec", {})
         return spec
 
@@ -189,11 +257,55 @@ class Orders:
         """What a dead holder's expiry would do, without the wait for it."""
         self.patch_lease({"holderIdentity": None, "acquireTime": None, "renewTime": None}, name)
 
-    def patch_lease(self, spec: Object, name: str = "demo") -> None:
-        patch = json.dumps({"spec": spec})
-        self.hub.kubectl("patch", "lease", f"cluster-{name}-lock", "-n", self.namespace, "--type=merge", "-p", patch)
+    def expire_lock(self, name: str = "demo") -> None:
+        """As if the time of its holder had passed."""
+        self.patch_lease({"renewTime": PAST}, name)
 
-    # What an operator does
+    def patch_lease(self, spec: Object, name: str = "demo") -> None:
+        lease = {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": lease_name(name), "namespace": self.namespace},
+        }
+        self.kube.patch(lease, {"spec": spec}, checked=False)
+
+    def is_gone(self, name: str = "demo") -> bool:
+        return self.get(name) is None and self.kube.find("v1", "Namespace", self.working(name)) is None
+
+    # Runs in this process
+
+    def run(self, step: str, *names: str, check: bool = False, kubeconfig: Path | None = None, **prepare: Any) -> InProcessRun:
+        """A run for these orders, or for all that need it, prepared: its templates and its end are still to come."""
+        chosen = [f"{self.namespace}/{name}" for name in names]
+        return InProcessRun(step, self._options(kubeconfig), chosen, self.folder, check=check, prepare_arguments=prepare).prepare()
+
+    def _options(self, kubeconfig: Path | None) -> Object:
+        return {"kubeconfig": str(kubeconfig or self.hub.kubeconfig), "api_group": self.group}
+
+    def provision(self, name: str = "demo", wait: float = WAIT_SECONDS, **prepare: Any) -> InProcessRun:
+        """Reconcile the order, and wait until it is Ready."""
+        run = self.run("provision", name, **prepare).go_on(wait).successful()
+        assert not wait or self.status(name)["phase"] == "Ready", self.status(name)
+        return run
+
+    def remove(self, name: str = "demo", wait: float = WAIT_SECONDS, **prepare: Any) -> InProcessRun:
+        """Delete the order with its cluster, and wait until both are gone."""
+        return self.run("delete", name, **prepare).go_on(wait).successful()
+
+    def sync(self, *names: str, check: bool = False, kubeconfig: Path | None = None) -> Object:
+        """Bring the status of these orders, or of all, up to date with their clusters."""
+        chosen = {"orders": [f"{self.namespace}/{name}" for name in names]} if names else {}
+        return act("cluster_order_status", self._options(kubeconfig) | chosen, check=check)
+
+    def until_phase(self, phase: str, name: str = "demo") -> None:
+        def reached() -> bool:
+            answer = self.sync(name)
+            assert not answer.get("failed"), answer
+            return bool(self.status(name).get("phase") == phase)
+
+        until(reached, f"order {name} is {phase}")
+
+    # Runs of ansible-playbook
 
     def start(
         self,
@@ -225,34 +337,24 @@ class Orders:
         return self.start(playbook, name, *options, **settings).end()
 
     def create(self, name: str = "demo", *options: str, **settings: Any) -> Run:
-        """Carry the order out, and wait until it is Ready."""
-        run = self.play("create_cluster", name, *options, **{"cluster_wait_timeout": 200} | settings).well()
+        """Play create_cluster, and wait until the order is Ready."""
+        run = self.play("create_cluster", name, *options, **{"cluster_wait_timeout": WAIT_SECONDS} | settings).successful()
         assert self.status(name)["phase"] == "Ready", self.status(name)
         return run
 
     def delete(self, name: str = "demo", *options: str, **settings: Any) -> Run:
-        return self.play("delete_cluster", name, *options, **{"cluster_wait_timeout": 200} | settings).well()
-
-    def is_gone(self, name: str = "demo") -> bool:
-        return self.get(name) is None and self.hub.get("namespace", self.working(name)) is None
-
-    def until_phase(self, phase: str, name: str = "demo") -> None:
-        def reached() -> bool:
-            self.play("sync_status", name).well()
-            return bool(self.status(name).get("phase") == phase)
-
-        until(reached, f"order {name} is {phase}")
+        """Play delete_cluster, and wait until the order is gone."""
+        return self.play("delete_cluster", name, *options, **{"cluster_wait_timeout": WAIT_SECONDS} | settings).successful()
 
     def clean_up(self) -> None:
-        """Take away what a test has left: the orders now, so that the next test's source does not see them; the rest goes on meanwhile."""
-        # Any of it may go by itself meanwhile, and that is as well.
-        unheld = ("--type=merge", "-p", '{"metadata": {"finalizers": null}}')
-        if left := _names(self.hub.get(self.kind, "-n", self.namespace)):
-            self.hub.kubectl("patch", self.kind, *left, "-n", self.namespace, *unheld, check=False)
-            self.hub.kubectl("delete", self.kind, *left, "-n", self.namespace, "--wait=false", "--ignore-not-found")
-        if left := _names(self.hub.get("namespaces", "-l", f"{self.group}/clusterorder-namespace={self.namespace}")):
-            self.hub.kubectl("patch", "namespaces", *left, *unheld, check=False)
-            self.hub.kubectl("delete", "namespaces", *left, "--wait=false", "--ignore-not-found")
+        """Delete what a test has left: the orders now, so that the next test's event source finds none; the rest goes on meanwhile."""
+        orders = self.kube.list_all(self.api_version, "ClusterOrder", self.namespace)
+        label = f"{self.group}/clusterorder-namespace={self.namespace}"
+        for item in [*orders, *self.kube.list_all("v1", "Namespace", label_selector=label)]:
+            with contextlib.suppress(NotFound):  # it may have been deleted meanwhile
+                if item["metadata"].get("finalizers"):
+                    self.kube.patch(item, {"metadata": {"finalizers": None}}, checked=False)
+                self.kube.delete(item)
 
     # What a site has of its own
 
@@ -308,5 +410,5 @@ class Orders:
         return {"ANSIBLE_CALLBACK_PLUGINS": str(self.folder / "callbacks"), "ANSIBLE_CALLBACKS_ENABLED": "killer", "KILL_AT": str(task)}
 
 
-def _names(found: Object) -> list[str]:
-    return [item["metadata"]["name"] for item in found["items"]]
+def _hypershift(kind: str, name: str, namespace: str) -> Object:
+    return {"apiVersion": HYPERSHIFT, "kind": kind, "metadata": {"name": name, "namespace": namespace}}

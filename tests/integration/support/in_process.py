@@ -1,0 +1,185 @@
+"""Runs of the playbooks' steps in this process: the actions and the tasks of our templates, called as a playbook's tasks call them.
+
+Ansible itself is not here: no hosts, no hooks, no tasks of other collections, no output, and nothing renews a lock. `Orders.play` is for
+those.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+from ansible_collections.openfleet.clusters.plugins.action import cluster_order_finish, cluster_order_prepare
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import find_templates
+
+Object = dict[str, Any]
+ENTRIES = {"provision": "install", "post_install": "post_install", "delete": "delete"}
+COLLECTION = "openfleet.clusters"
+INSTALLED = Path(sys.prefix) / "collections"
+_numbers = itertools.count(1)
+
+# Where collections are, for the run of this thread: Ansible has one list for the whole process.
+_folders: ContextVar[Sequence[Path]] = ContextVar("folders", default=(INSTALLED,))
+
+
+def _templates(_paths: Sequence[str]) -> Any:
+    return find_templates([str(folder) for folder in _folders.get()])
+
+
+# What the actions ask Ansible's own process for: where collections are, whether a role can be read, and a process that renews locks.
+for _module in (cluster_order_prepare, cluster_order_finish):
+    _module.AnsibleCollectionConfig = SimpleNamespace(collection_paths=[])  # type: ignore[attr-defined]
+    _module.find_templates = _templates  # type: ignore[attr-defined]
+cluster_order_prepare.RoleCheck = lambda _loader: SimpleNamespace(problem=lambda _role, _entry: None)  # type: ignore[attr-defined]
+cluster_order_prepare.start = lambda *_arguments: None  # type: ignore[attr-defined]
+
+
+def act(module: str, arguments: Mapping[str, Any], *, check: bool = False, variables: Mapping[str, Any] | None = None) -> Object:
+    """What the action of that name answers to a task with these arguments."""
+    action = importlib.import_module(f"ansible_collections.openfleet.clusters.plugins.action.{module}").ActionModule
+    task = SimpleNamespace(args=dict(arguments), check_mode=check, diff=True, async_val=0, action=f"{COLLECTION}.{module}")
+    connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir=""))
+    answer: Object = action(task, connection, None, DataLoader(), None).run(task_vars=dict(variables or {}))
+    return answer
+
+
+class TaskFailed(Exception):
+    """A task of a template has failed. `answer` is its result."""
+
+    def __init__(self, task: str, answer: Object) -> None:
+        super().__init__(f"{task}: {answer.get('msg')}")
+        self.task = task
+        self.answer = answer
+
+    @property
+    def failure(self) -> Object:
+        """As the playbooks record it."""
+        reason = {"reason": self.answer["reason"]} if "retryable" in self.answer else {}
+        return {"task": self.task, "error": self.answer.get("msg"), **reason}
+
+
+@dataclass
+class InProcessRun:
+    """One run of a step for some orders, over one connection, in three parts that a test may stop between.
+
+    `arguments` are those of every action, and `variables` what a site sets. `changed` counts the tasks that changed something.
+    """
+
+    step: str
+    arguments: Object
+    names: Sequence[str]
+    folder: Path
+    check: bool = False
+    variables: Object = field(default_factory=dict)
+    prepare_arguments: Object = field(default_factory=dict)
+    orders: list[Object] = field(default_factory=list)
+    skipped: list[Object] = field(default_factory=list)
+    failures: dict[str, Object] = field(default_factory=dict)
+    results: list[Object] = field(default_factory=list)
+    changed: int = 0
+
+    # The three parts
+
+    def prepare(self) -> InProcessRun:
+        token = _folders.set((self.folder / "collections", INSTALLED))
+        try:
+            chosen = {"orders": list(self.names)} if self.names else {}
+            given = {"job_id": f"test-{os.getpid()}-{next(_numbers)}", **chosen, **self.prepare_arguments}
+            answer = self._act("cluster_order_prepare", {"step": self.step, **given})
+        finally:
+            _folders.reset(token)
+        self.orders, self.skipped = answer["orders"], answer["skipped_orders"]
+        return self
+
+    def run_templates(self) -> InProcessRun:
+        """The failure of one order's template ends on that order."""
+        for order in self.orders:
+            try:
+                self._run_role(order["cluster_template_role"], ENTRIES[self.step], order)
+            except TaskFailed as failed:
+                self.failures[_name(order)] = failed.failure
+        return self
+
+    def finish(self, wait: float = 0) -> InProcessRun:
+        for order in self.orders:
+            if failure := self.failures.get(_name(order)):
+                self._finish([order], failure=failure)
+        if left := [order for order in self.orders if _name(order) not in self.failures]:
+            self._finish(left, wait_timeout=wait)
+        return self
+
+    def go_on(self, wait: float = 0) -> InProcessRun:
+        return self.run_templates().finish(wait)
+
+    # What came of it
+
+    @property
+    def messages(self) -> str:
+        """All that the run would tell of what it skipped and what failed."""
+        said = [order["message"] for order in self.skipped] + [failure["error"] for failure in self.failures.values()]
+        return "\n".join([*said, *(result["msg"] for result in self.results if result.get("failed"))])
+
+    @property
+    def is_successful(self) -> bool:
+        return not (self.failures or any(order["failed"] for order in self.skipped) or any(it.get("failed") for it in self.results))
+
+    def successful(self) -> InProcessRun:
+        assert self.is_successful, self.messages
+        return self
+
+    # How it is done
+
+    def _act(self, module: str, arguments: Object, variables: Mapping[str, Any] | None = None) -> Object:
+        answer = act(module, self.arguments | arguments, check=self.check, variables=variables)
+        self.changed += bool(answer.get("changed"))
+        return answer
+
+    def _finish(self, orders: list[Object], **outcome: Any) -> None:
+        arguments = {"step": self.step, "orders": json.loads(json.dumps(orders)), **outcome}
+        token = _folders.set((self.folder / "collections", INSTALLED))
+        try:
+            self.results.append(self._act("cluster_order_finish", arguments))
+        finally:
+            _folders.reset(token)
+
+    def _run_role(self, role: str, entry: str, variables: Object, given: Object | None = None) -> None:
+        if not role:  # of an order that nothing was made for
+            return
+        folder = self._folder_of(role)
+        variables = {**_loaded(folder / "defaults/main.yml", {}), **self.variables, **variables, **(given or {})}
+        for task in _loaded(folder / f"tasks/{entry}.yml", []):
+            module = next(key for key in task if "." in key)
+            if module == "ansible.builtin.include_role":
+                self._run_role(task[module]["name"], task[module]["tasks_from"], variables, task.get("vars"))
+                continue
+            assert module.startswith(COLLECTION), f"{module} needs a playbook"
+            arguments = Templar(loader=DataLoader(), variables=variables).template(task[module])
+            answer = self._act(module.removeprefix(f"{COLLECTION}."), arguments, variables)
+            if answer.get("failed"):
+                raise TaskFailed(task["name"], answer)
+
+    def _folder_of(self, role: str) -> Path:
+        namespace, collection, name = role.split(".")
+        roots = (self.folder / "collections", INSTALLED)
+        folders = (root / "ansible_collections" / namespace / collection / "roles" / name for root in roots)
+        return next(folder for folder in folders if folder.is_dir())
+
+
+def _loaded(file: Path, default: Any) -> Any:
+    return DataLoader().load_from_file(str(file), trusted_as_template=True) if file.exists() else default
+
+
+def _name(order: Object) -> str:
+    metadata = order["cluster_order"]["metadata"]
+    return f"{metadata['namespace']}/{metadata['name']}"
