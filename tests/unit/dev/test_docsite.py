@@ -140,7 +140,7 @@ def test_build_is_reused_until_a_file_changes_and_never_after_a_failure(tmp_path
 
     def runs_after(text: str, times: int) -> int:
         page.write_text(text)
-        for _ in range(times):
+        for _attempt in range(times):
             with contextlib.suppress(subprocess.CalledProcessError):
                 docsite.build(checkout, output)
         return len(runs.read_text().splitlines())
