@@ -43,6 +43,8 @@ class ActionModule(ControllerAction):
             _report(before.order, after) for before, after in zip(results, finished, strict=True) if not isinstance(after, KubeError)
         ]
         answer = {"changed": any(entry["changed"] for entry in reports), "orders": reports}
+        if unprepared := [order["message"] for order in parameters["skipped_orders"] if order["failed"]]:
+            return answer | {"failed": True, "msg": " ".join(unprepared)}
         if parameters["failure"]:
             return answer | {"failed": True, "msg": f"{parameters['failure']['task']}: {parameters['failure']['error']}"}
         return answer

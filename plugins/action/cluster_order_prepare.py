@@ -76,6 +76,8 @@ class ActionModule(ControllerAction):
                 skipped.append(result)
         if not wait_timeout:
             self._renew(prepared, parameters)
+        for order in skipped:
+            self._display.display(f"skipped {order.namespace}/{order.name}: {order.message}")
         return {
             "changed": any(change.changed for order in prepared for change in order.changes),
             "orders": [_variables(order) for order in prepared],

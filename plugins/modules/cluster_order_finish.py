@@ -27,6 +27,13 @@ options:
     type: list
     elements: dict
     required: true
+  skipped_orders:
+    description:
+      - The orders that the run skipped, as RV(openfleet.clusters.cluster_order_prepare#module:skipped_orders) has them.
+      - The task fails after it has finished its own orders if one of these is C(failed).
+    type: list
+    elements: dict
+    default: []
   failure:
     description: Why the run failed, if it did.
     type: dict
@@ -143,6 +150,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument
 SPEC: Spec = {
     "step": {"type": "str", "choices": ["provision", "post_install", "delete"], "required": True},
     "orders": {"type": "list", "elements": "dict", "required": True, "no_log": True},
+    "skipped_orders": {"type": "list", "elements": "dict", "default": []},
     "failure": {
         "type": "dict",
         "options": {

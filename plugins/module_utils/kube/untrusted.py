@@ -20,11 +20,6 @@ from ..common.third_party import yaml
 from .config import Target, target
 from .errors import BadCredentials
 
-try:
-    from cryptography import x509
-except ImportError:  # ansible-core brings it; without it only the expiry of certificates is not known
-    x509 = None  # type: ignore[assignment]
-
 Object = dict[str, Any]
 
 KEY = "kubeconfig"
@@ -124,7 +119,11 @@ def _token_expiry(token: str) -> Expiry | None:
 
 
 def _certificate_expiry(certificate: bytes) -> Expiry | None:
-    if not certificate or x509 is None:
+    if not certificate:
+        return None
+    try:
+        from cryptography import x509  # here, because its import takes as long as several requests, and few callers need it
+    except ImportError:  # ansible-core requires it; without it only the expiry of certificates is unknown
         return None
     try:
         return Expiry(x509.load_pem_x509_certificate(certificate).not_valid_after_utc, "client certificate")
