@@ -80,28 +80,32 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-- name: Carry out an order
+- name: Run one step of an order
+  module_defaults:
+    group/openfleet.clusters.cluster:
+      cluster_order: "{{ prepared.orders[0].cluster_order }}"
+      provider: "{{ prepared.orders[0].cluster_provider }}"
+    group/openfleet.clusters.cluster_write:
+      lock: "{{ prepared.orders[0].cluster_lock }}"
   block:
-    - name: Take it up
+    - name: Lock, validate and prepare the order
       openfleet.clusters.cluster_order_prepare:
         step: provision
         name: demo
         namespace: orders
       register: prepared
 
-    - name: Run its template
+    - name: Run the template
       ansible.builtin.include_role:
         name: "{{ prepared.orders[0].cluster_template_role }}"
         tasks_from: install
       vars:
         cluster_order: "{{ prepared.orders[0].cluster_order }}"
         cluster_working_namespace: "{{ prepared.orders[0].cluster_working_namespace }}"
-        cluster_provider: "{{ prepared.orders[0].cluster_provider }}"
-        cluster_lock: "{{ prepared.orders[0].cluster_lock }}"
         template_parameters: "{{ prepared.orders[0].template_parameters }}"
         node_requests: "{{ prepared.orders[0].node_requests }}"
   rescue:
-    - name: Write what went wrong, and fail
+    - name: Write the failure, release the lock and fail
       openfleet.clusters.cluster_order_finish:
         step: provision
         orders: "{{ prepared.orders }}"
@@ -109,7 +113,7 @@ EXAMPLES = r"""
           task: "{{ ansible_failed_task.name }}"
           error: "{{ ansible_failed_result.msg }}"
 
-- name: Write how far it has come
+- name: Write the status and release the lock
   openfleet.clusters.cluster_order_finish:
     step: provision
     orders: "{{ prepared.orders }}"

@@ -26,11 +26,11 @@ class ClusterAction(ControllerAction):
 
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
         names = Names(parameters["api_group"])
-        if parameters["cluster_order"]:
+        if parameters["name"]:
+            subject = TaskCluster.by_name(kube, names, parameters["name"], parameters["namespace"], parameters["provider"])
+        else:
             order = ClusterOrder.from_object(parameters["cluster_order"], names.group)
             subject = TaskCluster.of_order(kube, order, parameters["provider"])
-        else:
-            subject = TaskCluster.by_name(kube, names, parameters["name"], parameters["namespace"], parameters["provider"])
         return self.work_on(subject, parameters)
 
     @abstractmethod
@@ -38,8 +38,13 @@ class ClusterAction(ControllerAction):
         """What the action is for, and what is printed of it."""
 
     def changing(self, subject: TaskCluster, parameters: dict[str, Any]) -> AbstractContextManager[Provider]:
-        """The provider under the lock that was given, or else under the cluster's own."""
+        """The provider under the lock that was given, or else under the cluster's own.
+
+        A lock of another cluster does not count: it is the default in the tasks of a template, which may name other clusters.
+        """
         lock = Lock(**parameters["lock"]) if parameters["lock"] else None
+        if lock and (lock.namespace, lock.order) != (subject.lock_namespace, subject.lock_name):
+            lock = None
         return subject.locked(lock, f"{subject.ref.name}-local-{os.getppid()}-{secrets.token_hex(4)}", self.check_mode)
 
     def change(self, subject: TaskCluster, parameters: dict[str, Any], work: Callable[[Provider, ObservedCluster], None]) -> dict[str, Any]:

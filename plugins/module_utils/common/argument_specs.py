@@ -40,7 +40,8 @@ LOCK: Spec = {
         },
     },
 }
-# Which cluster: that of an order, or by its name one without any.
+# Which cluster: one without an order by its name, or that of an order. The name takes precedence: in the tasks of a template the order is
+# a default.
 CLUSTER: Spec = {
     "cluster_order": {"type": "dict"},
     "name": {"type": "str"},
@@ -49,8 +50,7 @@ CLUSTER: Spec = {
 }
 CLUSTER_RULES: dict[str, Any] = {
     "required_one_of": [("cluster_order", "name")],
-    "mutually_exclusive": [("cluster_order", "name"), ("cluster_order", "namespace")],
-    "required_by": {"name": ("namespace", "provider")},
+    "required_by": {"name": ("namespace", "provider"), "namespace": ("name",)},
 }
 S3: Spec = {
     "bucket": {"type": "str", "required": True},

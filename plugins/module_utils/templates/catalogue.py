@@ -31,6 +31,7 @@ from .parameters import describe, parse, schema_of
 COLLECTION = "openfleet.clusters"
 INSTALL, POST_INSTALL, DELETE = "install", "post_install", "delete"
 ENTRY_POINTS = (INSTALL, POST_INSTALL, DELETE)
+DEFAULT_DELETE = f"{COLLECTION}.default_delete"  # the role that deletes a cluster through its provider
 ID = re.compile(r"[a-zA-Z_][a-zA-Z0-9._]*")  # as the ClusterOrder's CRD has it
 MAX_NODES = 1000
 SHOWN_PROBLEMS = 20
@@ -305,15 +306,15 @@ def _text_mistakes(metadata: Mapping[str, Any], derived: bool) -> Iterator[str]:
 
 
 def _read_entry_points(template: Template, derived: bool, problems: Problems) -> dict[str, dict[str, Any]]:
-    """Those in the argument spec; a template that extends another needs none, and then has those it has tasks for."""
+    """Those in the argument spec and those with tasks. A template that extends another needs no argument spec."""
     folder = template.path / "meta"
-    if derived and not (folder / "argument_specs.yml").exists():
-        return {entry: {} for entry in ENTRY_POINTS if (template.path / "tasks" / f"{entry}.yml").is_file()}
-    specs = _mapping(_load(folder, "argument_specs.yml", problems).get("argument_specs"))
+    specs: dict[str, Any] = {}
+    if not derived or (folder / "argument_specs.yml").exists():
+        specs = _mapping(_load(folder, "argument_specs.yml", problems).get("argument_specs"))
     result = {
-        entry: _mapping(_mapping(_mapping(specs[entry]).get("options")).get("template_parameters"))
+        entry: _mapping(_mapping(_mapping(specs.get(entry)).get("options")).get("template_parameters"))
         for entry in ENTRY_POINTS
-        if entry in specs
+        if entry in specs or (template.path / "tasks" / f"{entry}.yml").is_file()
     }
     if INSTALL not in result and not derived and not problems:
         problems.append("meta/argument_specs.yml has no entry point install")
@@ -371,7 +372,7 @@ def _merge(line: Sequence[Template], problems: Problems) -> Contents:
 
 def _entry_point(line: Sequence[Template], entry: str, problems: Problems) -> EntryPoint | None:
     runs = next((template for template in line if entry in template.files.entry_points), None)
-    if runs is None:
+    if runs is None and entry != DELETE:
         return None
     root = line[-1].files.entry_points
     declared = root.get(entry, {})
@@ -382,6 +383,8 @@ def _entry_point(line: Sequence[Template], entry: str, problems: Problems) -> En
     mistakes: Problems = []
     parameters = read_options(declared, mistakes)
     problems.extend(mistake for mistake in mistakes if mistake not in problems)
+    if runs is None:
+        return EntryPoint(DEFAULT_DELETE, parameters)
     own = runs.files.entry_points[entry].get("options")
     if own is not None and runs is not line[-1] and (missing := [name for name in parameters.members if name not in own]):
         problems.append(

@@ -472,12 +472,13 @@ def test_hooks_of_a_site_run_around_the_template(orders: Orders) -> None:
   ansible.builtin.lineinfile:
     path: {path}
     line: template {entry}
-- name: Go on as the base does
+- name: Run the tasks that the template extends
   ansible.builtin.include_role:
-    name: openfleet.clusters.ocp_4_17_small
+    name: openfleet.clusters.{role}
     tasks_from: {entry}
 """
-    tasks = {entry: tasks_of_its_own.format(path=orders.folder / "notes", entry=entry) for entry in ("install", "delete")}
+    roles = {"install": "ocp_4_17_small", "delete": "default_delete"}
+    tasks = {entry: tasks_of_its_own.format(path=orders.folder / "notes", entry=entry, role=role) for entry, role in roles.items()}
     orders.place(template=orders.template("accepted", **tasks), nodes={"fc430": 1})
     orders.create(cluster_hooks=hooks)
     orders.play("delete_cluster", cluster_hooks=hooks).well()

@@ -103,7 +103,7 @@ def test_examples_of_carrying_out(hub: Access, tmp_path: Path) -> None:
     # Extra variables win over those that the example gives the role, so this run breaks where a template would.
     broken = run(hub, tmp_path, examples("cluster_order_finish"), "-e", json.dumps({"template_parameters": {}}))
     assert broken.code != 0
-    assert "pull_secret" in broken["Write what went wrong, and fail"].message
+    assert "pull_secret" in broken["Write the failure, release the lock and fail"].message
     failure = hub.get("clusterorder", "demo", "-n", NAMESPACE)["status"]["failure"]
     assert "pull_secret" in failure["message"]
 
@@ -121,7 +121,7 @@ def test_examples_of_carrying_out(hub: Access, tmp_path: Path) -> None:
     played = run(hub, tmp_path, tasks)
     assert played.code == 0, played.output
     assert played["Show the skipped orders and why"].result["msg"] == []
-    assert played["Write how far it has come"].result["orders"][0]["phase"] in ("Progressing", "Ready")
+    assert played["Write the status and release the lock"].result["orders"][0]["phase"] in ("Progressing", "Ready")
     made = played["Make the cluster of an order, as the install task of a template"]
     assert not made.changed  # the template has done the same already
     removed = played["Remove it, as the delete task of a template"]

@@ -225,31 +225,28 @@ def with_tasks(site: Site) -> Site:
     return site
 
 
-@pytest.mark.parametrize("entry", ["install", "delete"])
 @pytest.mark.parametrize("name", [SMALL, IDP, OSD])
-def test_ansible_accepts_what_a_checked_order_gives_the_role(name: str, entry: str, with_tasks: Site) -> None:
+def test_ansible_accepts_what_a_checked_order_gives_the_role(name: str, with_tasks: Site) -> None:
     template = resolve(name, find_templates([with_tasks.collections]))
     given = {SMALL: {"pull_secret": SECRET}, IDP: GIVEN, OSD: {"token": SECRET}}[name]
-    checked = check(template, json.dumps(given), entry=entry)
+    checked = check(template, json.dumps(given))
     assert checked.role
     nodes = node_requests_as_data(checked.node_requests)
-    done = with_tasks.play(include(checked.role, entry, checked.parameters, node_requests=nodes), "-vvv")
+    done = with_tasks.play(include(checked.role, "install", checked.parameters, node_requests=nodes), "-vvv")
     assert done.returncode == 0, done.stdout
-    assert f"Validating arguments against arg spec {entry}" in done.stdout.replace("'", "")
-    assert f"{checked.role.rpartition('.')[2]} {entry} reached" in done.stdout
+    assert "Validating arguments against arg spec install" in done.stdout.replace("'", "")
+    assert f"{checked.role.rpartition('.')[2]} install reached" in done.stdout
     assert SECRET not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
     ("instead", "complaint"),
     [
-        ({"cluster_lock": "x"}, "cluster_lock"),
         ({"node_requests": [{"resourceClass": "a", "numberOfNodes": "many"}]}, "numberOfNodes"),
         ({"template_parameters": {}}, "pull_secret"),
         ({"template_parameters": {"pull_secret": "x", "pul": 1}}, "pul"),
-        ({"cluster_working_namespace": {"a": 1}, "cluster_order": []}, "cluster_order"),
     ],
-    ids=["lock", "nodes", "missing", "unknown", "order"],
+    ids=["nodes", "missing", "unknown"],
 )
 def test_ansible_refuses_what_the_role_does_not_declare(instead: dict[str, Any], complaint: str, with_tasks: Site) -> None:
     done = with_tasks.play(include(SMALL, "install", {"pull_secret": "x"}, **instead))

@@ -105,9 +105,14 @@ def test_module_says_what_its_reader_needs(name: str) -> None:
     assert all(example["name"][0].isupper() for example in examples)
 
 
-def test_credentials_can_be_set_once_for_all_modules_that_need_them() -> None:
+def test_action_groups_have_all_modules_with_the_options_that_are_set_for_them() -> None:
     groups = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]
-    assert groups == {"kubernetes": [*ON_KUBERNETES, {"metadata": {"extend_group": ["kubernetes.core.k8s"]}}], "s3": ON_S3}
+    assert groups == {
+        "kubernetes": [*ON_KUBERNETES, {"metadata": {"extend_group": ["kubernetes.core.k8s"]}}],
+        "cluster": [name for name in ON_KUBERNETES if {"cluster_order", "provider", "api_group"} <= options(name).keys()],
+        "cluster_write": [name for name in ON_KUBERNETES if "lock" in options(name)],
+        "s3": ON_S3,
+    }
 
 
 @pytest.mark.parametrize("name", ALL)

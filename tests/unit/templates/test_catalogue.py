@@ -15,6 +15,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import NodeRequest
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates import catalogue as templates
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import (
+    DEFAULT_DELETE,
     BrokenTemplate,
     Checked,
     InvalidOrder,
@@ -622,6 +623,20 @@ def test_entry_point_that_lists_no_parameters_gets_those_of_install(tmp_path: Pa
     assert check(find_templates([tmp_path])["site.base.one"], None, entry="delete").parameters == {"a": 1}
 
 
+def test_template_without_delete_is_deleted_through_its_provider(tmp_path: Path) -> None:
+    template = a_template(tmp_path, {"a": {"type": "int", "default": 1}})
+    assert template.entry_points == ("install", "delete")
+    assert check(template, None, entry="delete") == Checked({"a": 1}, template.default_node_requests, DEFAULT_DELETE)
+    assert (ROLES / DEFAULT_DELETE.rpartition(".")[2] / "tasks" / "delete.yml").is_file()
+
+
+@pytest.mark.parametrize("entry", ["post_install", "delete"])
+def test_tasks_make_an_entry_point_without_an_argument_spec(entry: str, tmp_path: Path) -> None:
+    write_role(tmp_path, "site.base.one", METADATA, specs({"a": {"type": "int", "default": 1}}), tasks=("install", entry))
+    template = find_templates([tmp_path])["site.base.one"]
+    assert check(template, None, entry=entry) == Checked({"a": 1}, template.default_node_requests, template.id)
+
+
 @pytest.mark.parametrize(
     "text",
     ["{", '{"a": "x", "b": "y", "c": 1}', " {" * 150_000, '{"b": "y"}'],
@@ -803,35 +818,19 @@ def test_small_needs_only_a_pull_secret(shipped: dict[str, Template]) -> None:
     assert problems(template, {"pull_secret": {"auths": {}}}) == ["parameter pull_secret must be a string, not an object"]
 
 
-def test_idp_adds_its_parameters_and_leaves_deleting_to_its_base(shipped: dict[str, Template]) -> None:
+def test_idp_adds_its_parameters(shipped: dict[str, Template]) -> None:
     template = resolve("ocp_4_17_small_idp", shipped)
     idp = {"idp_issuer": "https://login.example", "idp_client_id": "id", "idp_client_secret": SECRET}
     assert problems(template, PULL) == [f"parameter {name} is required" for name in idp]
     checked = check(template, json.dumps(PULL | idp))
     assert checked.role == template.id
     assert checked.parameters.items() >= (PULL | idp | {"idp_name": "openid"}).items()
-    assert check(template, json.dumps(PULL | idp), entry="delete").role == "openfleet.clusters.ocp_4_17_small"
+    assert check(template, json.dumps(PULL | idp), entry="delete").role == DEFAULT_DELETE
 
 
-@pytest.mark.parametrize("role", SHIPPED)
-def test_readme_has_the_parameters_that_the_template_declares(role: str, shipped: dict[str, Template]) -> None:
-    told = summary(resolve(role, shipped))
-    inherited = [parameter["name"] for parameter in summary(shipped[told["extends"]])["parameters"]] if told["extends"] else []
-    rows = []
-    for parameter in told["parameters"]:
-        if parameter["name"] not in inherited:
-            kind = ", ".join(f"`{choice}`" for choice in parameter["choices"] or ()) or parameter["type"]
-            secret = ", secret" if parameter["no_log"] else ""
-            known = f"`{parameter['default']}`" if parameter["default"] else secret.removeprefix(", ")
-            default = f" required{secret} " if parameter["required"] else f" {known} " if known else " "
-            rows.append(f"| `{parameter['name']}` | {kind} |{default}| {parameter['description']} |")
-    section = (ROLES / role / "README.md").read_text().partition("## Parameters")[2].partition("\n## ")[0]
-    assert [row for row in section.splitlines() if row.startswith("| `")] == rows
-
-
-def test_example_of_the_readme_is_a_sound_template(tmp_path: Path) -> None:
-    readme = (ROLES / "ocp_4_17_small" / "README.md").read_text()
-    example = readme.split("```yaml\n")[1].split("```")[0]
+def test_example_of_the_guide_is_a_sound_template(tmp_path: Path) -> None:
+    guide = (ROLES.parent / "docs" / "writing_a_template.md").read_text()
+    example = guide.split("```yaml\n")[1].split("```")[0]
     assert len(example.splitlines()) == 10
     write_role(tmp_path, "acme.templates.small", example)
     template = resolve("acme.templates.small", find_templates([tmp_path, COLLECTIONS]))
