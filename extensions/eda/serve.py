@@ -23,7 +23,7 @@ from types import FrameType
 
 ENGINE = "ansible-rulebook"
 ENDINGS = (signal.SIGTERM, signal.SIGINT)
-GRACE_SECONDS = 60  # a run that applies what can be applied and ends takes less; whoever ends this program must wait for longer
+GRACE_SECONDS = 60  # a run needs less; the supervisor of this program must wait for longer
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -49,7 +49,7 @@ class Supervisor:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDINGS)
 
     def run(self) -> int:
-        """Wait until nobody is left, and return the exit code."""
+        """Wait until every process has ended, and return the exit code."""
         while True:
             try:
                 child, status = os.waitpid(-1, 0)
@@ -62,7 +62,7 @@ class Supervisor:
         self._code = 128 - code if code < 0 else code
         if not self._asked:
             how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-            say(f"{ENGINE} {how}, and nobody had asked it to; its last words are above")
+            say(f"{ENGINE} {how} unexpectedly; its last lines are above")
             signal.alarm(GRACE_SECONDS)
 
     def _pass_on(self, number: int, _frame: FrameType | None) -> None:

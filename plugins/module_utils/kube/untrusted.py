@@ -14,13 +14,11 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from ..common.third_party import yaml
+from ..common.types import Object
 from .config import Target, target
 from .errors import BadCredentials
-
-Object = dict[str, Any]
 
 KEY = "kubeconfig"
 FILES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")

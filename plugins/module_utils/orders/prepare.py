@@ -84,7 +84,7 @@ class SkippedOrder:
 
 @dataclass(frozen=True)
 class Roles:
-    """The roles around the template, and what is wrong with the tasks of a role's entry point as far as Ansible can tell beforehand."""
+    """The roles around the template, and what is wrong with the tasks of a role's entry point as far as Ansible can check beforehand."""
 
     hooks: Sequence[str] = ()
     problem: Callable[[str, str], str | None] = lambda _role, _entry: None
@@ -107,7 +107,7 @@ class Preparation:
         With a `uid` it is for that very order: an event may arrive late, when another order has its name.
         """
         # Before the order: if the lock is then taken as read here, no run has worked on the order since.
-        seen = read(self._run.kube, namespace, name)
+        before = read(self._run.kube, namespace, name)
         order = self._run.find(namespace, name)
         if order is None or (uid and order.uid != uid):
             failed = self._step != "delete" and not uid  # the order of an event may be gone before its run starts
@@ -116,13 +116,13 @@ class Preparation:
         if skipped := self._skipped(order):
             return skipped
         try:
-            lock = self._lock(order, seen, holder, wait_timeout)
+            lock = self._lock(order, before, holder, wait_timeout)
         except LockHeld as held:
             return SkippedOrder(namespace, name, "AlreadyRunning", str(held))
         except NamespaceTerminating as error:
             return SkippedOrder(namespace, name, "Deleting", f"ClusterOrder {namespace}/{name} is skipped. {error}")
         try:
-            if seen.holder or lock.token != seen.token + 1:
+            if before.holder or lock.token != before.token + 1:
                 # Another run held it until now, and may have changed the order or finished with it.
                 order = self._find_again(order)
             return self._prepare(order, lock)
@@ -161,18 +161,18 @@ class Preparation:
         """The run, with the time at which it began to work on the order: the server's time is known by then without a request."""
         return replace(self._job, started_at=self._run.kube.server_time()) if self._job else None
 
-    def _lock(self, order: ClusterOrder, seen: LockState, holder: str, wait_timeout: float) -> Lock:
-        kube, namespace, name = self._run.kube, seen.namespace, seen.order
-        if not seen.version and set(self._run.finalizers).intersection(order.finalizers):
+    def _lock(self, order: ClusterOrder, before: LockState, holder: str, wait_timeout: float) -> Lock:
+        kube, namespace, name = self._run.kube, before.namespace, before.order
+        if not before.version and set(self._run.finalizers).intersection(order.finalizers):
             # Earlier runs had a Lease, which was deleted or not restored, and their tokens are on the order's objects.
-            seen = replace(seen, token=_token_above_all_earlier(kube.server_time()))
-        if self._run.check_mode and self._step == "delete" and not seen.version:
+            before = replace(before, token=_token_above_all_earlier(kube.server_time()))
+        if self._run.check_mode and self._step == "delete" and not before.version:
             # Either its Lease was deleted with its namespace, or no run has ever locked it and no token is in the way.
             return last_lock(namespace, name, holder)
         if self._run.check_mode:
-            return predict(seen, holder, DURATION, kube.server_time(), wait_timeout)
+            return predict(before, holder, DURATION, kube.server_time(), wait_timeout)
         try:
-            return acquire(kube, namespace, name, holder, wait_timeout=wait_timeout, seen=seen)
+            return acquire(kube, namespace, name, holder, wait_timeout=wait_timeout, seen=before)
         except NamespaceTerminating:
             if self._step != "delete":
                 raise

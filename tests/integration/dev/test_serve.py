@@ -120,9 +120,7 @@ def test_arguments_that_the_source_cannot_work_with_are_an_error(begin: Callable
     engine = begin(source={"batch_size": 0})
     assert engine.wait() == 1
     assert "batch_size must be at least 1" in engine.text()
-    assert engine.text().endswith(
-        "serve.py: ansible-rulebook ended with exit code 1, and nobody had asked it to; its last words are above.\n"
-    )
+    assert engine.text().endswith("serve.py: ansible-rulebook ended with exit code 1 unexpectedly; its last lines are above.\n")
 
 
 def test_an_address_in_use_is_an_error(begin: Callable[..., Supervised]) -> None:
@@ -136,7 +134,7 @@ def test_an_address_in_use_is_an_error(begin: Callable[..., Supervised]) -> None
 def test_an_undefined_variable_is_an_error_though_the_engine_calls_it_none(tmp_path: Path, begin: Callable[..., Supervised]) -> None:
     engine = begin(site(tmp_path, '{debug: {msg: "{{ nobody_has_set_it }}"}}'))
     assert engine.wait() == 1
-    assert engine.said("serve.py: ansible-rulebook ended with exit code 0, and nobody had asked it to")
+    assert engine.said("serve.py: ansible-rulebook ended with exit code 0 unexpectedly")
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])

@@ -50,7 +50,7 @@ def test_orders_that_need_the_same_go_into_one_run_up_to_its_size() -> None:
     assert started(wanted) == [("provision", [key(0), key(1), key(2)]), ("provision", [key(3)])]
 
 
-def test_no_more_runs_than_allowed_are_under_way_and_the_next_starts_when_one_is_over_for_all_its_orders() -> None:
+def test_no_more_runs_than_allowed_are_in_flight_and_the_next_starts_when_one_is_over_for_all_its_orders() -> None:
     wanted = in_flight_runs(batch_size=2, max_in_flight=1)
     for number in range(4):
         wanted.request(key(number), pending())
@@ -69,7 +69,7 @@ def test_the_action_that_is_wanted_for_longest_is_first_and_a_resync_waits_for_a
     assert started(wanted) == [("delete", [key(1)]), ("provision", [key(2), key(0)])]
 
 
-def test_a_wish_for_an_order_under_way_is_none_and_another_action_takes_the_place_of_the_first() -> None:
+def test_a_request_for_an_order_in_flight_is_ignored_and_another_action_replaces_the_first() -> None:
     wanted = in_flight_runs()
     wanted.request(key(1), pending())
     wanted.request(key(1), pending("delete"))
@@ -83,7 +83,7 @@ def test_a_wish_for_an_order_under_way_is_none_and_another_action_takes_the_plac
 
 
 @pytest.mark.parametrize(
-    ("seen", "after", "has_ended"),
+    ("observed", "after", "has_ended"),
     [
         (lock(7), 0, False),  # the run has not begun
         (lock(7), START_TIMEOUT + 1, True),  # and never will
@@ -96,17 +96,17 @@ def test_a_wish_for_an_order_under_way_is_none_and_another_action_takes_the_plac
         (lock(6), 0, False),  # our copy is late: the hub had a higher token already
     ],
 )
-def test_a_run_is_over_when_the_lock_shows_it_or_it_never_began(seen: LockState | None, after: float, has_ended: bool) -> None:
+def test_a_run_is_over_when_the_lock_shows_it_or_it_never_began(observed: LockState | None, after: float, has_ended: bool) -> None:
     wanted = in_flight_runs()
     wanted.request(key(1), pending(token=7))
     run = wanted.start()
     assert run
     assert not wanted.has_ended(key(1), lock(7), NOW, 1e9)  # the engine has not even taken it
     run.began = 100.0
-    assert wanted.has_ended(key(1), seen, NOW, 100.0 + after) is has_ended
+    assert wanted.has_ended(key(1), observed, NOW, 100.0 + after) is has_ended
 
 
-def test_a_run_that_nobody_wants_any_more_is_over_unless_it_has_begun() -> None:
+def test_a_run_that_is_obsolete_is_over_unless_it_has_begun() -> None:
     wanted = in_flight_runs()
     wanted.request(key(1), pending(token=7))
     run = wanted.start()
@@ -116,7 +116,7 @@ def test_a_run_that_nobody_wants_any_more_is_over_unless_it_has_begun() -> None:
     assert not wanted.has_ended(key(1), lock(8, "run"), NOW, 100.0, obsolete=True)
 
 
-def test_a_deletion_without_a_lock_is_given_up_soon() -> None:
+def test_a_deletion_without_a_lock_times_out_soon() -> None:
     wanted = InFlightRuns(batch_size=1, max_in_flight=2, start_timeout=600)
     wanted.request(key(1), pending("delete", token=0))
     wanted.request(key(2), pending(token=0))
@@ -144,7 +144,7 @@ def test_an_event_has_names_only() -> None:
     assert action_event(run, ["provision"])["meta"]["launch"] == "workflow"
 
 
-def test_counts_tell_what_waits_and_what_is_under_way() -> None:
+def test_counts_tell_what_waits_and_what_is_in_flight() -> None:
     wanted = in_flight_runs(batch_size=1, max_in_flight=1)
     wanted.request(key(1), pending("delete"))
     wanted.request(key(2), pending("delete"))

@@ -61,15 +61,15 @@ async def until(condition: Callable[[], Any]) -> None:
 
 def play(server: Server, scenario: Callable[[Informer, list[Any]], Any]) -> None:
     async def main() -> None:
-        told: list[Any] = []
+        changes: list[Any] = []
 
         def changed(before: Any, after: Any) -> None:
-            told.append(tuple(entry and entry["metadata"]["resourceVersion"] for entry in (before, after)))
+            changes.append(tuple(entry and entry["metadata"]["resourceVersion"] for entry in (before, after)))
 
-        mirror = Informer(server, "v1", "Thing", changed)  # type: ignore[arg-type]
-        task = asyncio.create_task(mirror.follow())
+        informer = Informer(server, "v1", "Thing", changed)  # type: ignore[arg-type]
+        task = asyncio.create_task(informer.follow())
         try:
-            await scenario(mirror, told)
+            await scenario(informer, changes)
         finally:
             task.cancel()
             server.events.put(None)
@@ -86,19 +86,19 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_lists_and_then_follows_from_there() -> None:
     server = Server([item("a", 3), item("b", 5)])
 
-    async def scenario(mirror: Informer, told: list[Any]) -> None:
+    async def scenario(informer: Informer, changes: list[Any]) -> None:
         await until(lambda: server.since)
-        await until(lambda: mirror.broken_for() == 0)
-        assert server.since == ["5"] and mirror.listed.is_set()
+        await until(lambda: informer.broken_for() == 0)
+        assert server.since == ["5"] and informer.listed.is_set()
         server.see("ADDED", item("c", 6))
         server.see("MODIFIED", item("a", 7))
         server.see("DELETED", item("b", 8))
         server.see("BOOKMARK", {"metadata": {"resourceVersion": "20"}})
-        await until(lambda: len(told) == 5)
-        assert told == [(None, "3"), (None, "5"), (None, "6"), ("3", "7"), ("5", None)]
-        assert sorted(entry["metadata"]["name"] for entry in mirror.below("n")) == ["a", "c"]
-        assert "managedFields" not in mirror.below("n")[0]["metadata"]
-        assert mirror.get(Key("n", "b")) is None
+        await until(lambda: len(changes) == 5)
+        assert changes == [(None, "3"), (None, "5"), (None, "6"), ("3", "7"), ("5", None)]
+        assert sorted(entry["metadata"]["name"] for entry in informer.below("n")) == ["a", "c"]
+        assert "managedFields" not in informer.below("n")[0]["metadata"]
+        assert informer.get(Key("n", "b")) is None
 
     play(server, scenario)
 
@@ -106,29 +106,29 @@ def test_it_lists_and_then_follows_from_there() -> None:
 def test_a_broken_watch_is_resumed_where_it_stood_and_not_listed_again() -> None:
     server = Server([item("a", 3)])
 
-    async def scenario(mirror: Informer, told: list[Any]) -> None:
+    async def scenario(informer: Informer, changes: list[Any]) -> None:
         await until(lambda: server.since)
         server.see("BOOKMARK", {"metadata": {"resourceVersion": "9"}})
         server.events.put(Unreachable("down"))
         await until(lambda: len(server.since) == 2)
         server.events.put(None)  # the server ends it, as it does from time to time
         await until(lambda: len(server.since) == 3)
-        assert server.since == ["3", "9", "9"] and server.listed == 1 and mirror.restarts == 2
-        assert told == [(None, "3")]
+        assert server.since == ["3", "9", "9"] and server.listed == 1 and informer.restarts == 2
+        assert changes == [(None, "3")]
 
     play(server, scenario)
 
 
-def test_what_is_too_old_to_resume_is_listed_again_and_what_went_meanwhile_is_told_of() -> None:
+def test_what_is_too_old_to_resume_is_listed_again_and_what_went_meanwhile_is_reported() -> None:
     server = Server([item("a", 3), item("b", 4)], [item("a", 3), item("c", 9)])
 
-    async def scenario(mirror: Informer, told: list[Any]) -> None:
+    async def scenario(informer: Informer, changes: list[Any]) -> None:
         await until(lambda: server.since)
         server.events.put(Gone("too old"))
         await until(lambda: len(server.since) == 2)
         assert server.since == ["4", "9"]
-        assert told == [(None, "3"), (None, "4"), ("4", None), (None, "9")]
-        assert sorted(entry["metadata"]["name"] for entry in mirror.all()) == ["a", "c"]
+        assert changes == [(None, "3"), (None, "4"), ("4", None), (None, "9")]
+        assert sorted(entry["metadata"]["name"] for entry in informer.all()) == ["a", "c"]
 
     play(server, scenario)
 
@@ -137,27 +137,27 @@ def test_what_is_too_old_to_resume_is_listed_again_and_what_went_meanwhile_is_to
 def test_no_fault_of_the_server_ends_it(fault: Exception) -> None:
     server = Server(fault, fault, fault, [item("a", 3)])
 
-    async def scenario(mirror: Informer, _told: list[Any]) -> None:
-        assert mirror.broken_for() > 0 and not mirror.listed.is_set()
+    async def scenario(informer: Informer, _changes: list[Any]) -> None:
+        assert informer.broken_for() > 0 and not informer.listed.is_set()
         await until(lambda: server.since)
-        await until(lambda: mirror.broken_for() == 0)
+        await until(lambda: informer.broken_for() == 0)
 
     play(server, scenario)
 
 
-def test_an_object_that_nobody_understands_does_not_hide_the_others() -> None:
+def test_an_object_that_cannot_be_handled_does_not_hide_the_others() -> None:
     server = Server([item("a", 3), item("b", 4)])
 
     async def main() -> None:
-        seen = []
+        observed = []
 
         def changed(_before: Any, after: Any) -> None:
             if after["metadata"]["name"] == "a":
                 raise KeyError("spec")
-            seen.append(after["metadata"]["name"])
+            observed.append(after["metadata"]["name"])
 
         task = asyncio.create_task(Informer(server, "v1", "Thing", changed).follow())  # type: ignore[arg-type]
-        await until(lambda: seen == ["b"])
+        await until(lambda: observed == ["b"])
         task.cancel()
         server.events.put(None)
 
@@ -167,18 +167,18 @@ def test_an_object_that_nobody_understands_does_not_hide_the_others() -> None:
 def test_a_write_of_our_own_is_not_undone_by_what_was_before_it() -> None:
     server = Server([item("a", 3)])
 
-    async def scenario(mirror: Informer, told: list[Any]) -> None:
+    async def scenario(informer: Informer, changes: list[Any]) -> None:
         await until(lambda: server.since)
-        mirror.remember(item("a", 8))
-        mirror.remember(item("a", 9, uid="another"))
-        mirror.remember(item("gone", 9))
+        informer.remember(item("a", 8))
+        informer.remember(item("a", 9, uid="another"))
+        informer.remember(item("gone", 9))
         for version in (7, 8):
             server.see("MODIFIED", item("a", version))
         server.see("MODIFIED", item("a", 10))
-        await until(lambda: len(told) == 2)
-        assert told == [(None, "3"), ("8", "10")]
-        server.see("ADDED", item("a", 11, uid="made anew"))
-        await until(lambda: len(told) == 4)
-        assert told[2:] == [("10", None), (None, "11")], "what was there before is gone"
+        await until(lambda: len(changes) == 2)
+        assert changes == [(None, "3"), ("8", "10")]
+        server.see("ADDED", item("a", 11, uid="another"))
+        await until(lambda: len(changes) == 4)
+        assert changes[2:] == [("10", None), (None, "11")], "what was there before is gone"
 
     play(server, scenario)

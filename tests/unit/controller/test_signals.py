@@ -28,7 +28,7 @@ def test_a_signal_is_not_swallowed_by_what_it_interrupts() -> None:
         try:
             await asyncio.sleep(10)
         finally:
-            done.append("given back")
+            done.append("released")
 
     before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
@@ -37,4 +37,4 @@ def test_a_signal_is_not_swallowed_by_what_it_interrupts() -> None:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    assert done == ["given back"]
+    assert done == ["released"]

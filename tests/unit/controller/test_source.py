@@ -14,17 +14,17 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.controller.sett
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.source import serve
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import Lock
 
-HUB = {"host": "https://127.0.0.1:1", "api_key": "of-nobody"}
+HUB = {"host": "https://127.0.0.1:1", "api_key": "unused"}
 
 
-class Nobody:
+class NoEngine:
     async def put(self, event: Object) -> None:
         raise AssertionError(event)
 
 
 @pytest.fixture(autouse=True)
 def leads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a Lease, so that nobody is asked for one."""
+    """Without a Lease, so that no request is sent."""
 
     async def nothing(_self: Any, _lock: Lock) -> None:
         return
@@ -40,7 +40,7 @@ def test_a_fault_of_ours_is_raised_as_it_is_however_deep_it_happened(monkeypatch
 
     monkeypatch.setattr(Controller, "run", broken)
     with pytest.raises(ValueError, match="no number"):
-        asyncio.run(serve(Nobody(), HUB | {"webhook": {"port": 0}}))
+        asyncio.run(serve(NoEngine(), HUB | {"webhook": {"port": 0}}))
 
 
 def test_an_address_in_use_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,4 +49,4 @@ def test_an_address_in_use_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         with pytest.raises(BadSettings, match="address already in use"):
-            asyncio.run(serve(Nobody(), HUB | {"webhook": {"port": other.getsockname()[1]}}))
+            asyncio.run(serve(NoEngine(), HUB | {"webhook": {"port": other.getsockname()[1]}}))

@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 import urllib3
 from ansible_collections.openfleet.clusters.extensions.sandbox.certificates import Authority
-from ansible_collections.openfleet.clusters.plugins.module_utils.controller import webhook_server as intake
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller import webhook_server as intake_module
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller import webhook_server as webhook_server
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.metrics import Metrics, State
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.settings import BadSettings, Webhook
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.webhook_server import Buckets, WebhookServer
@@ -34,13 +34,13 @@ FUZZED = 5000
 
 
 class Server:
-    """An intake at work in a thread of its own. `noted` are the orders it was told of."""
+    """A webhook server in a thread of its own. `accepted` are the orders that it enqueued."""
 
     def __init__(self, settings: Webhook) -> None:
-        self.noted: list[OrderName] = []
+        self.accepted: list[OrderName] = []
         self.problems: list[str] = []
         self.metrics = Metrics(lambda: State(True, {"Ready": 3}, {("pending", "delete"): 1}, 2, 4, {"Lease": 5}))
-        self._intake = WebhookServer(settings, self.metrics, self.noted.append, lambda: self.problems)
+        self._intake = WebhookServer(settings, self.metrics, self.accepted.append, lambda: self.problems)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._pool = urllib3.PoolManager(retries=False, timeout=30)
@@ -88,10 +88,10 @@ def plain() -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def nothing_noted(plain: Server) -> None:
-    plain.noted.clear()
+    plain.accepted.clear()
 
 
-def signature(body: bytes, secret: str = "key") -> str:  # noqa: S107 - of nobody
+def signature(body: bytes, secret: str = "key") -> str:  # noqa: S107 - a secret of this test
     return hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
@@ -99,7 +99,7 @@ def signature(body: bytes, secret: str = "key") -> str:  # noqa: S107 - of nobod
 def test_a_webhook_names_an_order_and_nothing_else_of_it_counts(plain: Server, path: str) -> None:
     answer = plain.send(path=path)
     assert (answer.status, json.loads(answer.data)) == (202, {"accepted": ["orders/demo"]})
-    assert plain.noted == NOTED
+    assert plain.accepted == NOTED
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_webhook_names_an_order_and_nothing_else_of_it_counts(plain: Server, p
 )
 def test_what_no_route_knows_is_refused(plain: Server, method: str, path: str, code: int) -> None:
     assert plain.code(method=method, path=path) == code
-    assert plain.noted == []
+    assert plain.accepted == []
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_what_no_route_knows_is_refused(plain: Server, method: str, path: str, c
 )
 def test_a_body_that_names_no_order_is_a_bad_request(plain: Server, body: bytes) -> None:
     assert plain.code(body=body) == 400
-    assert plain.noted == []
+    assert plain.accepted == []
 
 
 def test_a_body_over_the_limit_is_refused_also_if_it_does_not_say_how_long_it_is() -> None:
@@ -144,23 +144,23 @@ def test_a_body_over_the_limit_is_refused_also_if_it_does_not_say_how_long_it_is
         long = json.dumps(ORDER | {"padding": "x" * 2000}).encode()
         assert server.code(body=long) == 413
         assert server.code(body=iter([long[:500], long[500:]]), headers={"Transfer-Encoding": "chunked"}) == 413
-        assert server.code() == 202 and server.noted == NOTED
+        assert server.code() == 202 and server.accepted == NOTED
 
 
 def test_a_token_is_asked_for() -> None:
-    with serving(token="secret") as server:  # noqa: S106 - of nobody
+    with serving(token="secret") as server:  # noqa: S106 - a secret of this test
         for header in ({}, {"Authorization": "secret"}, {"Authorization": "Bearer "}, {"Authorization": "Bearer sécret"}):
             assert server.code(headers={key: value.encode() for key, value in header.items()}) == 401
-        assert server.noted == []
+        assert server.accepted == []
         assert server.code(headers={"Authorization": "Bearer secret"}) == 202
         assert server.code(method="GET", path="/healthz", body=None) == 200
 
 
 def test_a_signature_of_the_body_is_asked_for() -> None:
-    with serving(hmac_secret="key", hmac_header="X-Signed") as server:  # noqa: S106 - of nobody
+    with serving(hmac_secret="key", hmac_header="X-Signed") as server:  # noqa: S106 - a secret of this test
         for header in ({}, {"X-Signed": ""}, {"X-Signed": signature(b"other")}, {"X-Signed": signature(BODY, "other")}):
             assert server.code(headers=header) == 401
-        assert server.noted == []
+        assert server.accepted == []
         assert server.code(headers={"X-Signed": signature(BODY)}) == 202
         assert server.code(headers={"X-Signed": f"sha256={signature(BODY)}"}) == 202
 
@@ -189,7 +189,7 @@ def test_certificate_token_and_signature_are_all_asked_for_where_all_are_set(cer
             context.load_cert_chain(certificates / f"{client}.pem")
         return urllib3.PoolManager(ssl_context=context, retries=False, timeout=30)
 
-    with serving(token="secret", hmac_secret="key", **files) as server:  # noqa: S106 - of nobody
+    with serving(token="secret", hmac_secret="key", **files) as server:  # noqa: S106 - a secret of this test
         assert server.code(scheme="https", pool=pool("client"), headers=headers) == 202
         for missing in headers:
             kept = {key: value for key, value in headers.items() if key != missing}
@@ -200,11 +200,11 @@ def test_certificate_token_and_signature_are_all_asked_for_where_all_are_set(cer
             server.code(scheme="https", pool=pool("stranger"), headers=headers)
         with pytest.raises(urllib3.exceptions.HTTPError):
             server.code(headers=headers)
-        assert server.noted == NOTED
+        assert server.accepted == NOTED
 
 
 def test_certificates_that_are_renewed_are_used_without_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intake, "CERTIFICATE_SECONDS", 0.05)
+    monkeypatch.setattr(webhook_server, "CERTIFICATE_SECONDS", 0.05)
     file = tmp_path / "server.pem"
 
     def renew() -> urllib3.PoolManager:
@@ -231,12 +231,12 @@ def test_certificates_that_are_renewed_are_used_without_a_restart(tmp_path: Path
             time.sleep(0.05)
 
 
-def test_certificates_that_cannot_be_used_are_told_of_at_the_start(tmp_path: Path) -> None:
+def test_certificates_that_cannot_be_used_are_reported_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(BadSettings, match="check certfile"):
         Server(Webhook(certfile=str(tmp_path / "absent")))
 
 
-def test_an_address_in_use_is_told_of(plain: Server) -> None:
+def test_an_address_in_use_is_reported(plain: Server) -> None:
     other = Server(Webhook(port=plain.port))
     with pytest.raises(BadSettings, match="cannot listen"):
         asyncio.run(other._intake.serve())  # noqa: SLF001 - without the thread that hides it
@@ -266,7 +266,7 @@ def test_buckets_of_many_clients_do_not_fill_the_memory(monkeypatch: pytest.Monk
     assert len(buckets._left) == 10  # noqa: SLF001 - nothing else shows it
 
 
-def test_a_sender_that_goes_away_or_goes_to_sleep_in_the_body_harms_nobody(plain: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sender_that_disconnects_or_stalls_in_the_body_harms_no_other_sender(plain: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intake_module, "BODY_SECONDS", 0.2)
     head = f"POST {CREATE} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(BODY)}\r\n\r\n".encode()
     sleepers = []
@@ -279,11 +279,11 @@ def test_a_sender_that_goes_away_or_goes_to_sleep_in_the_body_harms_nobody(plain
     for sleeper in sleepers:
         assert b" 408 " in sleeper.recv(1000)
         sleeper.close()
-    assert plain.noted == NOTED
+    assert plain.accepted == NOTED
 
 
 def test_health_tells_what_is_wrong() -> None:
-    with serving(token="secret") as server:  # noqa: S106 - of nobody
+    with serving(token="secret") as server:  # noqa: S106 - a secret of this test
         server.problems = ["the watch of Lease is broken"]
         answer = server.send("GET", "/healthz", None)
         assert (answer.status, json.loads(answer.data)) == (503, {"problems": server.problems})
@@ -310,7 +310,7 @@ def test_metrics_are_what_prometheus_reads(plain: Server) -> None:
 
 
 def junk(dice: random.Random, depth: int = 0) -> Any:
-    """Something that somebody might send."""
+    """A body that a sender might send."""
     texts = [
         "",
         "{{ 7*7 }}",
@@ -355,6 +355,6 @@ def test_thousands_of_hostile_requests_are_all_answered_and_a_good_one_still_is(
         answer = plain.send(path=path, body=body, headers={"X-Junk": dice.choice(["a", "{{ x }}", "é"])})
         codes[answer.status] = codes.get(answer.status, 0) + 1
     assert set(codes) <= {202, 400, 404} and sum(codes.values()) == FUZZED
-    assert all(order.name.isascii() and "{" not in order.name for order in plain.noted)
-    plain.noted.clear()
-    assert plain.code() == 202 and plain.noted == NOTED
+    assert all(order.name.isascii() and "{" not in order.name for order in plain.accepted)
+    plain.accepted.clear()
+    assert plain.code() == 202 and plain.accepted == NOTED

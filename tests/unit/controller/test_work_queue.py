@@ -210,7 +210,7 @@ def test_failing_key_does_not_hold_up_others(monkeypatch: pytest.MonkeyPatch) ->
             queue.add(BLUE)
             queue.add(GREEN)
             await handler.until(lambda: GREEN in handler.started)
-            # A change of the failed key itself is looked at without its delay.
+            # A change of the failed key itself is handled without its delay.
             queue.add(BLUE)
             await handler.until(lambda: handler.started.count(BLUE) == 2)
         assert handler.started == [BLUE, GREEN, BLUE]
@@ -218,7 +218,7 @@ def test_failing_key_does_not_hold_up_others(monkeypatch: pytest.MonkeyPatch) ->
     asyncio.run(scenario())
 
 
-def test_failure_is_told_in_one_line_with_the_key(caplog: pytest.LogCaptureFixture) -> None:
+def test_failure_is_logged_in_one_line_with_the_key(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
         handler = Handler()
         handler.failures[BLUE] = 1

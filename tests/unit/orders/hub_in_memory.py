@@ -10,10 +10,9 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import ObjectList, WatchEvent
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError, NotFound
-
-Object = dict[str, Any]
 
 
 class HubInMemory:

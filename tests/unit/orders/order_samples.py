@@ -10,6 +10,7 @@ from typing import Any
 from unittest.mock import Mock
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import DEFAULT_GROUP
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, config_version
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe import ObservedState
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.outcome import Outcome
@@ -17,8 +18,6 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status i
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import ClusterRef
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.factory import ProviderFactory
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import NodeRequest, ObservedCluster
-
-Object = dict[str, Any]
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 EARLIER = START - timedelta(hours=1)
@@ -67,7 +66,7 @@ def condition(kind: str, status: str, reason: str = "AsExpected", message: str =
 def hosted_cluster(
     *changes: Object, releases: tuple[str, ...] = ("Completed",), generation: int = 1, going: bool = False, created: datetime = EARLIER
 ) -> Object:
-    """A HostedCluster that is well, but for the conditions given."""
+    """A healthy HostedCluster, but for the given conditions."""
     conditions = {
         "Available": condition("Available", "True"),
         "Degraded": condition("Degraded", "False"),
@@ -88,7 +87,7 @@ def hosted_cluster(
 
 
 def new_hosted_cluster() -> Object:
-    """A HostedCluster that nobody has looked at yet."""
+    """A HostedCluster without a status."""
     made = hosted_cluster()
     return {"metadata": made["metadata"], "spec": made["spec"]}
 
@@ -115,30 +114,30 @@ def node_pool(
     return pool
 
 
-def seen_as(cluster: Object | None = None, pools: Sequence[Object] = (), namespace_exists: bool = True) -> ObservedState:
-    """What HyperShift's provider makes of these objects."""
+def observed_from(cluster: Object | None = None, pools: Sequence[Object] = (), namespace_exists: bool = True) -> ObservedState:
+    """The state that HyperShift's provider derives from these objects."""
     ref = ClusterRef(Mock(), "demo", NAMESPACE, class_label=f"{DEFAULT_GROUP}/resource-class")
     items = [{"kind": "HostedCluster", **cluster}] if cluster else []
     items += [{"kind": "NodePool", **pool} for pool in pools]
     return ObservedState(ProviderFactory.for_cluster("hypershift", ref).observe_objects(ObservedCluster(), items), namespace_exists)
 
 
-WELL = seen_as(hosted_cluster(), (node_pool(3),))
+HEALTHY = observed_from(hosted_cluster(), (node_pool(3),))
 
 
-def world(*pools: Object, cluster: Object | None = None) -> ObservedState:
-    """A HostedCluster that is well, and these NodePools."""
-    return seen_as(hosted_cluster() if cluster is None else cluster, pools)
+def observed_with(*pools: Object, cluster: Object | None = None) -> ObservedState:
+    """A healthy HostedCluster, and these NodePools."""
+    return observed_from(hosted_cluster() if cluster is None else cluster, pools)
 
 
 def provisioned(of: ClusterOrder, **changes: Any) -> Outcome:
-    """The report of an install that went well; the template has nothing else to do."""
+    """The report of a successful install; the template has no further step."""
     return Outcome("provision", config_version(of), **({"provider": "hypershift", "finished": True, "template_applied": True} | changes))
 
 
-def looked_at(of: ClusterOrder, world: ObservedState, now: datetime = START, outcome: Outcome | None = None) -> ClusterOrder:
+def with_status(of: ClusterOrder, observed_with: ObservedState, now: datetime = START, outcome: Outcome | None = None) -> ClusterOrder:
     """The order after its derived status was written."""
-    return stored(of, derive_status(of, world, now, outcome))
+    return stored(of, derive_status(of, observed_with, now, outcome))
 
 
 def stored(of: ClusterOrder, status: Object) -> ClusterOrder:
@@ -163,11 +162,11 @@ def deleted(of: ClusterOrder) -> ClusterOrder:
     return ClusterOrder.from_object(raw, of.names.group)
 
 
-def ready_order(nodes: dict[str, int] | None = None, world: ObservedState = WELL) -> ClusterOrder:
-    """An order whose cluster was made and is well."""
+def ready_order(nodes: dict[str, int] | None = None, observed_with: ObservedState = HEALTHY) -> ClusterOrder:
+    """An order whose cluster exists and is healthy."""
     new = order(nodes=nodes)
     defaults = None if new.node_requests else (NodeRequest("large", 3),)
-    made = looked_at(new, world, START, provisioned(new, node_requests=defaults))
+    made = with_status(new, observed_with, START, provisioned(new, node_requests=defaults))
     assert made.phase == "Ready"
     return made
 

@@ -11,24 +11,24 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe 
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.outcome import Outcome
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import NodeRequest
 from ansible_collections.openfleet.clusters.tests.unit.orders.order_samples import (
+    HEALTHY,
     START,
-    WELL,
     Object,
     at,
     changed,
     condition,
     deleted,
     hosted_cluster,
-    looked_at,
     new_hosted_cluster,
     node_pool,
+    observed_from,
+    observed_with,
     order,
     provisioned,
     ready_order,
     scaled,
-    seen_as,
     stored,
-    world,
+    with_status,
 )
 
 NOTHING = ObservedState()
@@ -36,17 +36,17 @@ UNREACHABLE = Failure("Unreachable", "no answer", "Apply")
 BAD = Failure("ParametersInvalid", "size: must be a number", retryable=False)
 
 
-def action(of: ClusterOrder, seen: ObservedState = WELL, minutes: float = 0, **options: Any) -> str | None:
-    return next_action(of, seen, at(minutes), **options)
+def action(of: ClusterOrder, observed: ObservedState = HEALTHY, minutes: float = 0, **options: Any) -> str | None:
+    return next_action(of, observed, at(minutes), **options)
 
 
-def failed(of: ClusterOrder, failure: Failure, seen: ObservedState = NOTHING, **outcome: Any) -> ClusterOrder:
-    return looked_at(of, seen, START, Outcome("provision", config_version(of), failure=failure, **outcome))
+def failed(of: ClusterOrder, failure: Failure, observed: ObservedState = NOTHING, **outcome: Any) -> ClusterOrder:
+    return with_status(of, observed, START, Outcome("provision", config_version(of), failure=failure, **outcome))
 
 
-def installed(seen: ObservedState = WELL) -> ClusterOrder:
+def installed(observed: ObservedState = HEALTHY) -> ClusterOrder:
     """An order whose template has still to do its post_install."""
-    return looked_at(order(), seen, START, provisioned(order(), template_applied=False))
+    return with_status(order(), observed, START, provisioned(order(), template_applied=False))
 
 
 def managed_as(of: ClusterOrder, state: str) -> ClusterOrder:
@@ -60,25 +60,25 @@ def without_finalizers(of: ClusterOrder, *left: str) -> ClusterOrder:
 
 def test_a_new_order_is_provisioned() -> None:
     assert action(order(), NOTHING) == "provision"
-    assert action(looked_at(order(), NOTHING), NOTHING) == "provision"
+    assert action(with_status(order(), NOTHING), NOTHING) == "provision"
 
 
-def test_a_ready_order_is_left_alone() -> None:
+def test_a_ready_order_needs_nothing() -> None:
     assert action(ready_order()) is None
 
 
 def test_a_changed_spec_is_provisioned() -> None:
     assert action(changed(ready_order(), templateParameters='{"size": 2}')) == "provision"
-    assert action(looked_at(changed(ready_order(), templateParameters='{"size": 2}'), WELL)) == "provision"
+    assert action(with_status(changed(ready_order(), templateParameters='{"size": 2}'), HEALTHY)) == "provision"
 
 
-def test_a_change_that_was_taken_back_is_provisioned_since_half_of_it_may_have_been_made() -> None:
+def test_a_change_that_was_reverted_is_provisioned_since_half_of_it_may_have_been_made() -> None:
     ready = ready_order()
-    there_and_back = scaled(looked_at(scaled(ready, large=5), WELL), large=3)
+    there_and_back = scaled(with_status(scaled(ready, large=5), HEALTHY), large=3)
     assert action(there_and_back) == "provision"
 
 
-def test_a_spec_that_only_reads_otherwise_is_left_alone() -> None:
+def test_a_spec_that_only_reads_otherwise_needs_nothing() -> None:
     assert action(changed(ready_order(), templateParameters='{"name":"x",  "size":1}')) is None
 
 
@@ -96,81 +96,81 @@ def test_a_spec_that_only_reads_otherwise_is_left_alone() -> None:
         ([node_pool(3), node_pool(1, asked=1, kind="small")], "provision"),
         ([node_pool(3), node_pool(0, asked=0, kind="small")], "provision"),
         ([node_pool(3), node_pool(1, asked=1, kind="small", going=True)], None),  # is going already
-        ([node_pool(3, going=True)], None),  # must be gone before it can be made anew
+        ([node_pool(3, going=True)], None),  # must be deleted before it can be created again
         ([node_pool(3), {"metadata": {"name": "by-hand"}, "spec": {"replicas": 1}}], None),
     ],
 )
 def test_pools_that_are_not_as_ordered_are_provisioned(pools: list[Object], expected: str | None) -> None:
-    assert action(ready_order(), world(*pools)) == expected
+    assert action(ready_order(), observed_with(*pools)) == expected
 
 
 def test_a_lost_hosted_cluster_is_provisioned() -> None:
     assert action(ready_order(), NOTHING) == "provision"
-    assert action(ready_order(), seen_as(None, [node_pool(3)])) == "provision"
+    assert action(ready_order(), observed_from(None, [node_pool(3)])) == "provision"
 
 
 def test_a_hosted_cluster_on_its_way_out_is_waited_for() -> None:
-    assert action(ready_order(), world(cluster=hosted_cluster(going=True))) is None
-    assert action(changed(ready_order(), templateParameters="{}"), world(cluster=hosted_cluster(going=True))) is None
+    assert action(ready_order(), observed_with(cluster=hosted_cluster(going=True))) is None
+    assert action(changed(ready_order(), templateParameters="{}"), observed_with(cluster=hosted_cluster(going=True))) is None
 
 
 def test_the_templates_default_nodes_are_held_once_known() -> None:
     ready = ready_order(nodes={})
     assert action(ready) is None
-    assert action(ready, world()) == "provision"
-    assert action(ready, world(node_pool(2, asked=2))) == "provision"
+    assert action(ready, observed_with()) == "provision"
+    assert action(ready, observed_with(node_pool(2, asked=2))) == "provision"
 
 
-def test_pools_are_left_alone_while_nobody_knows_how_many_nodes_were_ordered() -> None:
+def test_pools_are_not_scaled_while_it_is_unknown_how_many_nodes_were_ordered() -> None:
     bare = order(nodes={})
     assert action(stored(bare, {"configVersion": config_version(bare)})) == "post_install"
 
 
 def test_a_template_without_nodes_is_content_without_pools() -> None:
     new = order(nodes={})
-    made = looked_at(new, world(), START, provisioned(new, node_requests=()))
+    made = with_status(new, observed_with(), START, provisioned(new, node_requests=()))
     assert made.phase == "Ready"
-    assert action(made, world()) is None
+    assert action(made, observed_with()) is None
     assert action(made) == "provision"
 
 
 def test_requests_of_the_same_class_are_added_up() -> None:
     twice = changed(order(), nodeRequests=[{"resourceClass": "large", "numberOfNodes": count} for count in (1, 2)])
-    made = looked_at(twice, WELL, START, provisioned(twice))
+    made = with_status(twice, HEALTHY, START, provisioned(twice))
     assert made.phase == "Ready"
     assert action(made) is None
 
 
 def test_post_install_follows_as_soon_as_the_control_plane_is_available() -> None:
-    waiting = world(node_pool(None), cluster=new_hosted_cluster())
+    waiting = observed_with(node_pool(None), cluster=new_hosted_cluster())
     assert action(installed(waiting), waiting) is None
-    assert action(installed(), world(node_pool(0))) == "post_install"
+    assert action(installed(), observed_with(node_pool(0))) == "post_install"
 
 
 @pytest.mark.parametrize(
     "available", [condition("Available", "False"), condition("Available", "True", generation=7), condition("Available", "Unknown")]
 )
 def test_post_install_waits_for_a_control_plane_that_says_so_itself(available: Object) -> None:
-    assert action(installed(), world(node_pool(3), cluster=hosted_cluster(available))) is None
+    assert action(installed(), observed_with(node_pool(3), cluster=hosted_cluster(available))) is None
 
 
 def test_post_install_is_done_once_for_a_spec() -> None:
     made = installed()
-    done = looked_at(made, WELL, START, Outcome("post_install", config_version(made), finished=True, template_applied=True))
+    done = with_status(made, HEALTHY, START, Outcome("post_install", config_version(made), finished=True, template_applied=True))
     assert done.phase == "Ready"
     assert action(done) is None
     bigger = scaled(done, large=4)
-    seen = world(node_pool(4, asked=4))
-    assert action(bigger, seen) == "provision"
-    carried_out = looked_at(bigger, seen, START, provisioned(bigger, template_applied=False))
-    assert action(carried_out, seen) == "post_install"
+    observed = observed_with(node_pool(4, asked=4))
+    assert action(bigger, observed) == "provision"
+    applied = with_status(bigger, observed, START, provisioned(bigger, template_applied=False))
+    assert action(applied, observed) == "post_install"
 
 
 def test_post_install_is_done_again_for_a_hosted_cluster_that_was_made_anew() -> None:
-    anew = world(node_pool(3), cluster=hosted_cluster(created=at(5)))
-    assert action(ready_order(), anew) == "post_install"
-    assert action(looked_at(ready_order(), anew, at(6)), anew) == "post_install"
-    assert action(ready_order(), anew, template_has_post_install=False) == "provision"
+    recreated = observed_with(node_pool(3), cluster=hosted_cluster(created=at(5)))
+    assert action(ready_order(), recreated) == "post_install"
+    assert action(with_status(ready_order(), recreated, at(6)), recreated) == "post_install"
+    assert action(ready_order(), recreated, template_has_post_install=False) == "provision"
 
 
 def test_a_template_without_post_install_is_never_asked_for_it() -> None:
@@ -187,7 +187,7 @@ def test_a_failure_is_waited_out() -> None:
 
 def test_a_failed_post_install_is_repeated_and_not_the_whole() -> None:
     made = installed()
-    broken = looked_at(made, WELL, START, Outcome("post_install", config_version(made), failure=UNREACHABLE))
+    broken = with_status(made, HEALTHY, START, Outcome("post_install", config_version(made), failure=UNREACHABLE))
     assert (action(broken), action(broken, minutes=1)) == (None, "post_install")
 
 
@@ -201,7 +201,7 @@ def test_what_is_not_retryable_is_not_tried_again_with_the_same_spec() -> None:
 
 
 def test_a_failed_repair_of_a_cluster_that_looks_well_is_repeated() -> None:
-    ready = failed(ready_order(), UNREACHABLE, WELL)
+    ready = failed(ready_order(), UNREACHABLE, HEALTHY)
     assert ready.phase == "Ready"
     assert (action(ready), action(ready, minutes=1)) == (None, "provision")
 
@@ -213,9 +213,9 @@ def test_hands_off(state: str) -> None:
 
 
 def test_a_deleted_order_is_deleted_in_every_phase() -> None:
-    for item in (order(), looked_at(order(), NOTHING), installed(), ready_order(), failed(order(), BAD), failed(order(), UNREACHABLE)):
-        for seen in (NOTHING, WELL, world(cluster=hosted_cluster(going=True))):
-            assert action(deleted(item), seen) == "delete"
+    for item in (order(), with_status(order(), NOTHING), installed(), ready_order(), failed(order(), BAD), failed(order(), UNREACHABLE)):
+        for observed in (NOTHING, HEALTHY, observed_with(cluster=hosted_cluster(going=True))):
+            assert action(deleted(item), observed) == "delete"
 
 
 @pytest.mark.parametrize(
@@ -236,26 +236,26 @@ def test_deletion_ends_with_our_finalizers(finalizers: list[str], external: bool
 
 def test_what_a_run_asked_to_go_is_waited_for() -> None:
     item = deleted(ready_order())
-    going = world(node_pool(3, going=True), cluster=hosted_cluster(going=True))
-    started = looked_at(item, going, START, Outcome("delete", config_version(item)))
+    going = observed_with(node_pool(3, going=True), cluster=hosted_cluster(going=True))
+    started = with_status(item, going, START, Outcome("delete", config_version(item)))
     assert action(started, going) == "delete"  # it may have been killed before it asked for everything
-    asked = looked_at(item, going, START, Outcome("delete", config_version(item), finished=True))
+    asked = with_status(item, going, START, Outcome("delete", config_version(item), finished=True))
     assert action(asked, going) is None
-    assert action(looked_at(asked, going), going) is None
-    assert action(asked, seen_as(None, [node_pool(3, going=True)])) is None
+    assert action(with_status(asked, going), going) is None
+    assert action(asked, observed_from(None, [node_pool(3, going=True)])) is None
     assert action(asked, NOTHING) == "delete"  # the rest: namespace and finalizers
-    assert action(asked, WELL) == "delete"  # made anew behind our back
-    assert action(asked, world(node_pool(3, going=True))) == "delete"
+    assert action(asked, HEALTHY) == "delete"  # made anew behind our back
+    assert action(asked, observed_with(node_pool(3, going=True))) == "delete"
 
 
 def test_a_failed_deletion_is_repeated_when_due() -> None:
     item = deleted(ready_order())
-    broken = looked_at(item, WELL, START, Outcome("delete", config_version(item), failure=UNREACHABLE))
+    broken = with_status(item, HEALTHY, START, Outcome("delete", config_version(item), failure=UNREACHABLE))
     assert (action(broken), action(broken, minutes=1)) == (None, "delete")
 
 
 def test_explicit_requests_win_over_remembered_defaults() -> None:
     ready = ready_order(nodes={})
     named = changed(ready, nodeRequests=[{"resourceClass": "large", "numberOfNodes": 1}])
-    carried_out = looked_at(named, WELL, START, provisioned(named, node_requests=(NodeRequest("large", 1),)))
-    assert action(carried_out) == "provision"
+    applied = with_status(named, HEALTHY, START, provisioned(named, node_requests=(NodeRequest("large", 1),)))
+    assert action(applied) == "provision"

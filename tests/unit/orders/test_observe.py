@@ -24,14 +24,13 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model
 
 from .hub_in_memory import HubInMemory
 from .order_samples import (
+    HEALTHY,
     NAMESPACE,
     START,
-    WELL,
     Object,
     condition,
     deleted,
     hosted_cluster,
-    looked_at,
     node_pool,
     order,
     provisioned,
@@ -39,6 +38,7 @@ from .order_samples import (
     scaled,
     stored,
     text,
+    with_status,
 )
 
 NAMES = Names()
@@ -76,7 +76,7 @@ def _object(kind: str, item: Object) -> Object:
 
 def going(of: ClusterOrder) -> ClusterOrder:
     """An order whose deletion a run has begun."""
-    return looked_at(deleted(of), WELL, outcome=None)
+    return with_status(deleted(of), HEALTHY, outcome=None)
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class Case:
 
 
 MADE = (namespace(), cluster(), pool(3))
-INSTALLED = looked_at(order(), WELL, outcome=provisioned(order(), template_applied=False))
-GONE = looked_at(deleted(ready_order()), WELL)
+INSTALLED = with_status(order(), HEALTHY, outcome=provisioned(order(), template_applied=False))
+GONE = with_status(deleted(ready_order()), HEALTHY)
 CASES = {
     "a new order": Case(order(), (), "provision"),
     "a new order, its namespace there": Case(order(), (namespace(),), "provision"),

@@ -15,18 +15,18 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.orders.osac imp
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.outcome import Outcome
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status import derive_status
 from ansible_collections.openfleet.clusters.tests.unit.orders.order_samples import (
-    WELL,
+    HEALTHY,
     Object,
     at,
     changed,
     hosted_cluster,
     node_pool,
+    observed_from,
+    observed_with,
     order,
     order_object,
     provisioned,
-    seen_as,
     stored,
-    world,
 )
 
 GROUPS = ("cloudkit.openshift.io", "osac.openshift.io")
@@ -44,8 +44,8 @@ def after_their_api_server(of: ClusterOrder, status: Object) -> ClusterOrder:
     return stored(of, reduced)
 
 
-def looked_at(of: ClusterOrder, seen: ObservedState, minutes: float = 0, outcome: Outcome | None = None) -> ClusterOrder:
-    return after_their_api_server(of, derive_status(of, seen, at(minutes), outcome))
+def with_status(of: ClusterOrder, observed: ObservedState, minutes: float = 0, outcome: Outcome | None = None) -> ClusterOrder:
+    return after_their_api_server(of, derive_status(of, observed, at(minutes), outcome))
 
 
 def failed(of: ClusterOrder, failure: Failure) -> Outcome:
@@ -54,15 +54,15 @@ def failed(of: ClusterOrder, failure: Failure) -> Outcome:
 
 def lifecycle() -> list[ClusterOrder]:
     new = order()
-    ready = looked_at(new, WELL, 0, provisioned(new))
+    ready = with_status(new, HEALTHY, 0, provisioned(new))
     huge = Failure("X", "\x01é" * 20_000, "\x02" * 2000)
     many = order(nodes={f"{number:03}" + "c" * 60: 10**9 for number in range(100)})
     return [
-        looked_at(new, ObservedState()),
+        with_status(new, ObservedState()),
         ready,
-        looked_at(ready, world(node_pool(1))),
-        looked_at(new, ObservedState(), 0, failed(new, Failure("NoTask", "nobody knows where", retryable=False))),
-        looked_at(many, ObservedState(), 0, failed(many, huge)),
+        with_status(ready, observed_with(node_pool(1))),
+        with_status(new, ObservedState(), 0, failed(new, Failure("NoTask", "nobody knows where", retryable=False))),
+        with_status(many, ObservedState(), 0, failed(many, huge)),
     ]
 
 
@@ -84,26 +84,26 @@ def test_the_record_fits_a_conditions_message() -> None:
 
 def test_a_degraded_cluster_is_failed_for_them_and_still_degraded_for_us() -> None:
     new = order()
-    lost = looked_at(looked_at(new, WELL, 0, provisioned(new)), world(node_pool(1)), 1)
+    lost = with_status(with_status(new, HEALTHY, 0, provisioned(new)), observed_with(node_pool(1)), 1)
     assert lost.raw["status"]["phase"] == "Failed"
     assert lost.phase == "Degraded"
-    assert looked_at(lost, WELL, 2).phase == "Ready"
+    assert with_status(lost, HEALTHY, 2).phase == "Ready"
 
 
 def test_a_phase_they_wrote_meanwhile_is_not_taken_for_ours() -> None:
     new = order()
-    lost = looked_at(looked_at(new, WELL, 0, provisioned(new)), world(node_pool(1)), 1)
+    lost = with_status(with_status(new, HEALTHY, 0, provisioned(new)), observed_with(node_pool(1)), 1)
     theirs = stored(lost, lost.raw["status"] | {"phase": "Progressing"})
     assert theirs.phase == "Progressing"
 
 
 def test_what_decides_the_next_action_survives() -> None:
     new = order()
-    ready = looked_at(new, WELL, 0, provisioned(new))
+    ready = with_status(new, HEALTHY, 0, provisioned(new))
     assert ready.is_applied
-    assert next_action(ready, WELL, at(1)) is None
-    assert next_action(changed(ready, templateParameters="{}"), WELL, at(1)) == "provision"
-    broken = looked_at(looked_at(new, ObservedState(), 0, failed(new, UNREACHABLE)), ObservedState(), 1, failed(new, UNREACHABLE))
+    assert next_action(ready, HEALTHY, at(1)) is None
+    assert next_action(changed(ready, templateParameters="{}"), HEALTHY, at(1)) == "provision"
+    broken = with_status(with_status(new, ObservedState(), 0, failed(new, UNREACHABLE)), ObservedState(), 1, failed(new, UNREACHABLE))
     assert broken.failure == Failure("Unreachable", "no answer", "Apply", True, 2, at(2))
     assert next_action(broken, ObservedState(), at(1.5)) is None
     assert next_action(broken, ObservedState(), at(2)) == "provision"
@@ -112,16 +112,18 @@ def test_what_decides_the_next_action_survives() -> None:
 
 def test_defaults_of_the_template_survive() -> None:
     new = order(nodes={})
-    ready = looked_at(new, WELL, 0, provisioned(new, node_requests=order().node_requests))
+    ready = with_status(new, HEALTHY, 0, provisioned(new, node_requests=order().node_requests))
     assert ready.phase == "Ready"
-    assert next_action(ready, seen_as(hosted_cluster()), at(1)) == "provision"
+    assert next_action(ready, observed_from(hosted_cluster()), at(1)) == "provision"
 
 
-def test_a_second_look_needs_no_write() -> None:
+def test_a_second_observation_needs_no_write() -> None:
     *usual, huge = lifecycle()
-    settled = looked_at(huge, ObservedState(), 1)  # a failure's text that the record can't hold is cut in the conditions too, once
-    for item, seen in zip([*usual, settled], (ObservedState(), WELL, world(node_pool(1)), ObservedState(), ObservedState()), strict=True):
-        again = for_foreign_crd(derive_status(item, seen, at(60)), item.raw["status"])
+    settled = with_status(huge, ObservedState(), 1)  # a failure's text that the record can't hold is cut in the conditions too, once
+    for item, observed in zip(
+        [*usual, settled], (ObservedState(), HEALTHY, observed_with(node_pool(1)), ObservedState(), ObservedState()), strict=True
+    ):
+        again = for_foreign_crd(derive_status(item, observed, at(60)), item.raw["status"])
         assert again == item.raw["status"]
 
 
@@ -133,7 +135,7 @@ def test_their_own_fields_and_conditions_stay() -> None:
             {"type": "Progressing", "status": "True", "reason": "X", "message": "", "lastTransitionTime": "2020-01-01T00:00:00Z"}
         ],
     }
-    item = looked_at(order(theirs, nodes={}), WELL)
+    item = with_status(order(theirs, nodes={}), HEALTHY)
     assert item.raw["status"]["apiEndpoint"] == "10.0.0.1"
     assert item.raw["status"]["nodeSets"] == THEIR_NODE_SETS
     assert item.raw["status"]["conditions"][0] == theirs["conditions"][0]
@@ -141,7 +143,7 @@ def test_their_own_fields_and_conditions_stay() -> None:
 
 
 @pytest.mark.parametrize("message", ["", "{", "[]", "null", '{"requested": 1}', '{"failure": {}}', '{"phase": "Deleting", "phase2": 1}'])
-def test_a_record_somebody_edited_breaks_nothing(message: str) -> None:
+def test_a_record_edited_by_hand_breaks_nothing(message: str) -> None:
     record: dict[str, Any] = {
         "type": RECORD,
         "status": "True",
@@ -153,7 +155,7 @@ def test_a_record_somebody_edited_breaks_nothing(message: str) -> None:
     assert item.phase == "Progressing"
     assert item.condition(RECORD) is None
     assert next_action(item, ObservedState(), at(0)) == "provision"
-    derive_status(item, WELL, at(0))
+    derive_status(item, HEALTHY, at(0))
 
 
 def test_a_status_without_a_record_is_taken_as_it_is() -> None:
@@ -163,8 +165,8 @@ def test_a_status_without_a_record_is_taken_as_it_is() -> None:
 
 def test_the_record_goes_once_our_crd_is_installed() -> None:
     new = order()
-    ready = looked_at(new, WELL, 0, provisioned(new))
-    status = derive_status(ready, WELL, at(1))
+    ready = with_status(new, HEALTHY, 0, provisioned(new))
+    status = derive_status(ready, HEALTHY, at(1))
     assert RECORD not in {item["type"] for item in status["conditions"]}
     assert status["configVersion"] == config_version(new)
 

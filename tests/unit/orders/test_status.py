@@ -1,4 +1,4 @@
-"""An order's status from what is seen, case by case, each checked against the schema of the CRD."""
+"""An order's status from its observed state, case by case, each checked against the schema of the CRD."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model
     ObservedCluster,
 )
 from ansible_collections.openfleet.clusters.tests.unit.orders.order_samples import (
+    HEALTHY,
     REFERENCE,
     START,
-    WELL,
     Object,
     at,
     changed,
@@ -39,16 +39,16 @@ from ansible_collections.openfleet.clusters.tests.unit.orders.order_samples impo
     message_of,
     new_hosted_cluster,
     node_pool,
+    observed_from,
+    observed_with,
     order,
     provisioned,
     ready_order,
     scaled,
-    seen_as,
     since,
     state_of,
     stored,
     text,
-    world,
 )
 
 CONDITIONS = [
@@ -88,21 +88,21 @@ def closed(schema: Object) -> Object:
 
 
 def derive(
-    of: ClusterOrder, seen: ObservedState = WELL, minutes: float = 0, outcome: Outcome | None = None, lost_run: LostRun | None = None
+    of: ClusterOrder, observed: ObservedState = HEALTHY, minutes: float = 0, outcome: Outcome | None = None, lost_run: LostRun | None = None
 ) -> Object:
-    """The derived status, which must fit the schema, leave what it was given alone, and stay as it is at a second look."""
-    before = copy.deepcopy((of, seen))
-    status = order_status.derive_status(of, seen, at(minutes), outcome, lost_run)
-    assert (of, seen) == before
+    """The derived status, which must fit the schema, not change its arguments, and be the same when it is derived again."""
+    before = copy.deepcopy((of, observed))
+    status = order_status.derive_status(of, observed, at(minutes), outcome, lost_run)
+    assert (of, observed) == before
     status_schema().validate(status)
     kinds = [item["type"] for item in status["conditions"]]
     assert len(kinds) == len(set(kinds))
-    assert order_status.derive_status(stored(of, status), seen, at(minutes + 60), lost_run=lost_run) == status
+    assert order_status.derive_status(stored(of, status), observed, at(minutes + 60), lost_run=lost_run) == status
     return status
 
 
-def looked_at(of: ClusterOrder, seen: ObservedState = WELL, minutes: float = 0, outcome: Outcome | None = None) -> ClusterOrder:
-    return stored(of, derive(of, seen, minutes, outcome))
+def with_status(of: ClusterOrder, observed: ObservedState = HEALTHY, minutes: float = 0, outcome: Outcome | None = None) -> ClusterOrder:
+    return stored(of, derive(of, observed, minutes, outcome))
 
 
 def failed(of: ClusterOrder, failure: Failure, step: Any = "provision", **changes: Any) -> Outcome:
@@ -110,19 +110,19 @@ def failed(of: ClusterOrder, failure: Failure, step: Any = "provision", **change
 
 
 def installed() -> ClusterOrder:
-    return looked_at(order(), outcome=provisioned(order(), template_applied=False))
+    return with_status(order(), outcome=provisioned(order(), template_applied=False))
 
 
 def progressing_order() -> ClusterOrder:
-    return looked_at(order(), NOTHING)
+    return with_status(order(), NOTHING)
 
 
 def refused_order() -> ClusterOrder:
-    return looked_at(order(), NOTHING, outcome=failed(order(), BAD, accepted=False))
+    return with_status(order(), NOTHING, outcome=failed(order(), BAD, accepted=False))
 
 
 def degraded_order() -> ClusterOrder:
-    lost = looked_at(ready_order(), world(node_pool(2)))
+    lost = with_status(ready_order(), observed_with(node_pool(2)))
     assert lost.phase == "Degraded"
     return lost
 
@@ -200,7 +200,7 @@ def test_a_cluster_as_ordered_is_ready() -> None:
     ],
 )
 def test_control_plane(cluster: Object | None, created: Any, available: Any, cluster_available: Any) -> None:
-    status = derive(order(), seen_as(cluster, (node_pool(3),)), outcome=provisioned(order()))
+    status = derive(order(), observed_from(cluster, (node_pool(3),)), outcome=provisioned(order()))
     assert state_of(status, "ControlPlaneCreated") == created
     assert state_of(status, "ControlPlaneAvailable") == available
     assert state_of(status, "ClusterAvailable") == cluster_available
@@ -208,7 +208,7 @@ def test_control_plane(cluster: Object | None, created: Any, available: Any, clu
 
 def test_the_infrastructure_is_what_the_hosted_cluster_says_of_it() -> None:
     waiting = condition("InfrastructureReady", "False", "WaitingForLoadBalancer", "no address")
-    status = derive(order(), world(cluster=hosted_cluster(waiting)))
+    status = derive(order(), observed_with(cluster=hosted_cluster(waiting)))
     assert state_of(status, "InfrastructureReady") == ("False", "WaitingForLoadBalancer")
     assert message_of(status, "InfrastructureReady") == "no address"
 
@@ -252,7 +252,7 @@ def test_the_infrastructure_is_what_the_hosted_cluster_says_of_it() -> None:
     ],
 )
 def test_nodes(pools: list[Object], state: Any, message: str, sets: list[tuple[str, int, int]]) -> None:
-    status = derive(order(), world(*pools), outcome=provisioned(order()))
+    status = derive(order(), observed_with(*pools), outcome=provisioned(order()))
     assert state_of(status, "NodesReady") == state
     assert message_of(status, "NodesReady") == message
     assert status["nodeSets"] == [{"resourceClass": name, "requested": requested, "ready": ready} for name, requested, ready in sets]
@@ -261,14 +261,14 @@ def test_nodes(pools: list[Object], state: Any, message: str, sets: list[tuple[s
 
 def test_every_class_must_be_ready_and_none_makes_up_for_another() -> None:
     mixed = order(nodes={"large": 3, "small": 2})
-    status = derive(mixed, world(node_pool(5), node_pool(1, kind="small")), outcome=provisioned(mixed))
+    status = derive(mixed, observed_with(node_pool(5), node_pool(1, kind="small")), outcome=provisioned(mixed))
     assert message_of(status, "NodesReady") == "4 of 5 nodes ready, 2 to be removed"
     assert state_of(status, "NodesReady") == ("False", "NodesMissing")
     assert status["nodeRequests"] == [{"resourceClass": "large", "numberOfNodes": 5}, {"resourceClass": "small", "numberOfNodes": 1}]
 
 
 def test_a_pool_that_has_yet_to_answer_neither_loses_nor_gains_nodes() -> None:
-    status = derive(ready_order(), world(node_pool(1, observed=7)))
+    status = derive(ready_order(), observed_with(node_pool(1, observed=7)))
     assert status["nodeSets"] == [{"resourceClass": "large", "requested": 3, "ready": 3}]
     assert state_of(status, "NodesReady") == ("Unknown", "Outdated")
     assert message_of(status, "NodesReady") == "3 of 3 nodes ready"
@@ -282,13 +282,13 @@ def test_nodes_of_a_template_that_has_not_spoken_are_not_planned() -> None:
 
 def test_the_templates_defaults_are_remembered() -> None:
     new = order(nodes={})
-    made = looked_at(new, world(node_pool(2)), outcome=provisioned(new, node_requests=(NodeRequest("large", 3),)))
+    made = with_status(new, observed_with(node_pool(2)), outcome=provisioned(new, node_requests=(NodeRequest("large", 3),)))
     assert message_of(made.status, "NodesReady") == "2 of 3 nodes ready"
-    started = derive(made, WELL, outcome=Outcome("provision", config_version(made), job=Job("42")))
+    started = derive(made, HEALTHY, outcome=Outcome("provision", config_version(made), job=Job("42")))
     assert message_of(started, "NodesReady") == "3 of 3 nodes ready"
-    later = derive(made, WELL)
+    later = derive(made, HEALTHY)
     assert later["phase"] == "Ready"
-    assert message_of(derive(changed(made, templateParameters="{}"), WELL), "NodesReady") == "3 of 3 nodes ready"
+    assert message_of(derive(changed(made, templateParameters="{}"), HEALTHY), "NodesReady") == "3 of 3 nodes ready"
 
 
 @pytest.mark.parametrize(
@@ -299,124 +299,124 @@ def test_the_templates_defaults_are_remembered() -> None:
     ],
 )
 def test_a_change_is_not_ready_while_it_is_rolled_out(cluster: Object) -> None:
-    updating = seen_as(cluster, (node_pool(3),))
+    updating = observed_from(cluster, (node_pool(3),))
     newer = changed(ready_order(), templateParameters='{"release": "4.18"}')
-    under_way = looked_at(newer, updating, outcome=provisioned(newer))
-    assert under_way.phase == "Progressing"
-    assert state_of(under_way.status, "ClusterAvailable") == ("True", "Available")
-    assert looked_at(under_way, WELL).phase == "Ready"
+    in_flight = with_status(newer, updating, outcome=provisioned(newer))
+    assert in_flight.phase == "Progressing"
+    assert state_of(in_flight.status, "ClusterAvailable") == ("True", "Available")
+    assert with_status(in_flight, HEALTHY).phase == "Ready"
 
 
 def test_a_change_is_not_ready_while_nodes_are_updated() -> None:
     newer = changed(ready_order(), templateParameters='{"release": "4.18"}')
-    under_way = looked_at(newer, world(node_pool(3, updating=True)), outcome=provisioned(newer))
-    assert under_way.phase == "Progressing"
-    assert looked_at(under_way, WELL).phase == "Ready"
+    in_flight = with_status(newer, observed_with(node_pool(3, updating=True)), outcome=provisioned(newer))
+    assert in_flight.phase == "Progressing"
+    assert with_status(in_flight, HEALTHY).phase == "Ready"
 
 
 def test_nodes_whose_configuration_changes_are_updated() -> None:
     pool = node_pool(3)
     pool["status"]["conditions"].append(condition("UpdatingConfig", "True"))
-    assert derive(order(), world(pool), outcome=provisioned(order()))["phase"] == "Progressing"
+    assert derive(order(), observed_with(pool), outcome=provisioned(order()))["phase"] == "Progressing"
 
 
 def test_only_what_a_pool_says_of_its_nodes_must_be_up_to_date() -> None:
     pool = node_pool(3)
     pool["status"]["conditions"].append(condition("ValidTuningConfig", "True", generation=7))
-    assert derive(order(), world(pool), outcome=provisioned(order()))["phase"] == "Ready"
+    assert derive(order(), observed_with(pool), outcome=provisioned(order()))["phase"] == "Ready"
 
 
 def test_a_hosted_cluster_that_says_little_is_believed() -> None:
     cluster = hosted_cluster()
     cluster["status"]["conditions"] = [{"type": "Available", "status": "True"}]
-    status = derive(order(), world(node_pool(3), cluster=cluster), outcome=provisioned(order()))
+    status = derive(order(), observed_with(node_pool(3), cluster=cluster), outcome=provisioned(order()))
     assert status["phase"] == "Ready"
     assert state_of(status, "ControlPlaneAvailable") == ("True", "NoReason")
     cluster["status"]["conditions"] = [{"type": "Available", "status": "False", "reason": "Down"}]
-    assert message_of(derive(order(), world(cluster=cluster)), "ClusterAvailable") == "ControlPlaneAvailable is False (Down)"
+    assert message_of(derive(order(), observed_with(cluster=cluster)), "ClusterAvailable") == "ControlPlaneAvailable is False (Down)"
 
 
-def test_an_update_nobody_ordered_leaves_a_ready_cluster_ready() -> None:
-    assert derive(ready_order(), world(node_pool(3), cluster=hosted_cluster(condition("Progressing", "True"))))["phase"] == "Ready"
+def test_an_update_that_was_not_ordered_leaves_a_ready_cluster_ready() -> None:
+    assert derive(ready_order(), observed_with(node_pool(3), cluster=hosted_cluster(condition("Progressing", "True"))))["phase"] == "Ready"
 
 
 @pytest.mark.parametrize(
-    ("seen", "why"),
+    ("observed", "why"),
     [
-        (seen_as(None, ()), "The cluster does not exist"),
-        (world(node_pool(3), cluster=hosted_cluster(LOST)), "ControlPlaneAvailable is False (EtcdDown): no quorum"),
-        (world(node_pool(2)), "NodesReady is False (NodesMissing): 2 of 3 nodes ready"),
-        (world(), "NodesReady is False (NodesMissing): 0 of 3 nodes ready"),
+        (observed_from(None, ()), "The cluster does not exist"),
+        (observed_with(node_pool(3), cluster=hosted_cluster(LOST)), "ControlPlaneAvailable is False (EtcdDown): no quorum"),
+        (observed_with(node_pool(2)), "NodesReady is False (NodesMissing): 2 of 3 nodes ready"),
+        (observed_with(), "NodesReady is False (NodesMissing): 0 of 3 nodes ready"),
         (
-            world(node_pool(3), cluster=hosted_cluster(condition("Degraded", "True", "Slow", "etcd is slow"))),
+            observed_with(node_pool(3), cluster=hosted_cluster(condition("Degraded", "True", "Slow", "etcd is slow"))),
             "The cluster's Degraded is True (Slow): etcd is slow",
         ),
-        (world(node_pool(3), cluster=hosted_cluster(going=True)), "The cluster is being deleted"),
+        (observed_with(node_pool(3), cluster=hosted_cluster(going=True)), "The cluster is being deleted"),
     ],
 )
-def test_a_ready_cluster_that_loses_something_is_degraded_and_says_why_and_comes_back(seen: ObservedState, why: str) -> None:
-    lost = looked_at(ready_order(), seen, 5)
+def test_a_ready_cluster_that_loses_something_is_degraded_and_says_why_and_comes_back(observed: ObservedState, why: str) -> None:
+    lost = with_status(ready_order(), observed, 5)
     assert lost.phase == "Degraded"
     assert state_of(lost.status, "ClusterAvailable")[0] == "False"
     assert message_of(lost.status, "ClusterAvailable") == why
     assert since(lost.status, "ClusterAvailable") == text(at(5))
-    back = derive(lost, WELL, 9, None if seen.cluster.exists else provisioned(lost))
+    back = derive(lost, HEALTHY, 9, None if observed.cluster.exists else provisioned(lost))
     assert back["phase"] == "Ready"
     assert since(back, "ClusterAvailable") == text(at(9))
 
 
-@pytest.mark.parametrize("seen", [world(node_pool(2)), world(node_pool(3), cluster=hosted_cluster(LOST)), NOTHING])
-def test_a_cluster_that_was_never_ready_is_progressing_and_not_degraded(seen: ObservedState) -> None:
-    assert derive(looked_at(order(), seen, outcome=provisioned(order())), seen)["phase"] == "Progressing"
+@pytest.mark.parametrize("observed", [observed_with(node_pool(2)), observed_with(node_pool(3), cluster=hosted_cluster(LOST)), NOTHING])
+def test_a_cluster_that_was_never_ready_is_progressing_and_not_degraded(observed: ObservedState) -> None:
+    assert derive(with_status(order(), observed, outcome=provisioned(order())), observed)["phase"] == "Progressing"
 
 
 @pytest.mark.parametrize("before", [ready_order, degraded_order])
 @pytest.mark.parametrize(
-    "seen",
-    [world(node_pool(3), cluster=hosted_cluster(OLD_ANSWER, generation=2)), world(node_pool(3, observed=7))],
+    "observed",
+    [observed_with(node_pool(3), cluster=hosted_cluster(OLD_ANSWER, generation=2)), observed_with(node_pool(3, observed=7))],
 )
-def test_an_outdated_answer_changes_no_phase(before: Any, seen: ObservedState) -> None:
-    assert derive(before(), seen)["phase"] == before().phase
+def test_an_outdated_answer_changes_no_phase(before: Any, observed: ObservedState) -> None:
+    assert derive(before(), observed)["phase"] == before().phase
 
 
 def test_an_outdated_answer_makes_nothing_ready() -> None:
-    outdated = world(node_pool(3), cluster=hosted_cluster(OLD_ANSWER, generation=2))
+    outdated = observed_with(node_pool(3), cluster=hosted_cluster(OLD_ANSWER, generation=2))
     assert derive(order(), outdated, outcome=provisioned(order()))["phase"] == "Progressing"
 
 
 def test_a_node_too_many_does_not_degrade_a_ready_cluster() -> None:
-    status = derive(ready_order(), world(node_pool(4)))
+    status = derive(ready_order(), observed_with(node_pool(4)))
     assert status["phase"] == "Ready"
     assert state_of(status, "NodesReady") == ("False", "ScalingDown")
-    assert derive(degraded_order(), world(node_pool(4)))["phase"] == "Ready"
+    assert derive(degraded_order(), observed_with(node_pool(4)))["phase"] == "Ready"
 
 
 def test_scaling_up_and_down_is_progressing_until_it_is_done() -> None:
     bigger = scaled(ready_order(), large=4)
-    asked = looked_at(bigger)
+    asked = with_status(bigger)
     assert asked.phase == "Progressing"
     assert "configVersion" not in asked.status
     assert message_of(asked.status, "NodesReady") == "3 of 4 nodes ready"
-    under_way = looked_at(asked, world(node_pool(3, asked=4)), outcome=provisioned(asked))
-    assert under_way.phase == "Progressing"
-    done = looked_at(under_way, world(node_pool(4, asked=4)))
+    in_flight = with_status(asked, observed_with(node_pool(3, asked=4)), outcome=provisioned(asked))
+    assert in_flight.phase == "Progressing"
+    done = with_status(in_flight, observed_with(node_pool(4, asked=4)))
     assert done.phase == "Ready"
     smaller = scaled(done, large=2)
-    shrinking = looked_at(smaller, world(node_pool(3, asked=2)), outcome=provisioned(smaller))
+    shrinking = with_status(smaller, observed_with(node_pool(3, asked=2)), outcome=provisioned(smaller))
     assert shrinking.phase == "Progressing"
     assert message_of(shrinking.status, "NodesReady") == "2 of 2 nodes ready, 1 to be removed"
-    assert looked_at(shrinking, world(node_pool(2, asked=2))).phase == "Ready"
+    assert with_status(shrinking, observed_with(node_pool(2, asked=2))).phase == "Ready"
 
 
 def test_a_class_that_is_no_longer_ordered_holds_ready_back_until_its_pool_is_gone() -> None:
     moved = scaled(ready_order(), small=1)
-    both = world(node_pool(3, going=True), node_pool(1, asked=1, kind="small"))
-    under_way = looked_at(moved, both, outcome=provisioned(moved))
-    assert under_way.phase == "Progressing"
-    assert looked_at(under_way, world(node_pool(1, asked=1, kind="small"))).phase == "Ready"
+    both = observed_with(node_pool(3, going=True), node_pool(1, asked=1, kind="small"))
+    in_flight = with_status(moved, both, outcome=provisioned(moved))
+    assert in_flight.phase == "Progressing"
+    assert with_status(in_flight, observed_with(node_pool(1, asked=1, kind="small"))).phase == "Ready"
 
 
-def test_a_changed_spec_forgets_what_was_carried_out_and_applied() -> None:
+def test_a_changed_spec_forgets_what_was_applied_and_applied() -> None:
     status = derive(changed(ready_order(), templateParameters="{}"))
     assert "configVersion" not in status
     assert status["phase"] == "Progressing"
@@ -445,28 +445,30 @@ def test_a_second_provision_does_not_undo_a_post_install() -> None:
     assert derive(ready_order(), outcome=provisioned(order(), template_applied=False))["phase"] == "Ready"
 
 
-def test_a_post_install_for_a_spec_that_was_never_carried_out_applies_nothing() -> None:
+def test_a_post_install_for_a_spec_that_was_never_applied_applies_nothing() -> None:
     status = derive(order(), outcome=Outcome("post_install", config_version(order()), finished=True, template_applied=True))
     assert state_of(status, "TemplateApplied") == ("False", "SpecNotApplied")
 
 
 def test_a_hosted_cluster_made_anew_has_its_template_still_to_be_applied() -> None:
-    anew = world(node_pool(3), cluster=hosted_cluster(created=at(5)))
-    seen_anew = looked_at(ready_order(), anew, 6)
-    assert seen_anew.phase == "Degraded"
-    assert state_of(seen_anew.status, "TemplateApplied") == ("False", "PostInstallPending")
-    applied = derive(seen_anew, anew, 7, Outcome("post_install", config_version(order()), finished=True, template_applied=True))
+    recreated = observed_with(node_pool(3), cluster=hosted_cluster(created=at(5)))
+    observed_recreated = with_status(ready_order(), recreated, 6)
+    assert observed_recreated.phase == "Degraded"
+    assert state_of(observed_recreated.status, "TemplateApplied") == ("False", "PostInstallPending")
+    applied = derive(
+        observed_recreated, recreated, 7, Outcome("post_install", config_version(order()), finished=True, template_applied=True)
+    )
     assert applied["phase"] == "Ready"
-    in_one_run = derive(ready_order(), anew, 7, provisioned(order()))
+    in_one_run = derive(ready_order(), recreated, 7, provisioned(order()))
     assert in_one_run["phase"] == "Ready"
     assert since(in_one_run, "TemplateApplied") == text(at(7))
     assert since(in_one_run, "NamespaceCreated") == text(START)
 
 
 def test_what_was_applied_goes_with_the_hosted_cluster() -> None:
-    gone = looked_at(ready_order(), seen_as(None, ()))
+    gone = with_status(ready_order(), observed_from(None, ()))
     assert state_of(gone.status, "TemplateApplied") == ("False", "ClusterMissing")
-    back = derive(gone, WELL, outcome=provisioned(gone, template_applied=False))
+    back = derive(gone, HEALTHY, outcome=provisioned(gone, template_applied=False))
     assert state_of(back, "TemplateApplied") == ("False", "PostInstallPending")
     assert back["phase"] == "Degraded"
 
@@ -490,38 +492,38 @@ def test_an_order_is_not_refused_without_a_reason() -> None:
 
 
 def test_an_accepted_order_stays_accepted_for_its_spec() -> None:
-    accepted = looked_at(order(), NOTHING, outcome=Outcome("provision", config_version(order()), accepted=True))
+    accepted = with_status(order(), NOTHING, outcome=Outcome("provision", config_version(order()), accepted=True))
     assert state_of(accepted.status, "Accepted") == ("True", "Valid")
     assert accepted.phase == "Progressing"
     assert state_of(derive(accepted, NOTHING), "Accepted") == ("True", "Valid")
 
 
 def test_a_failed_run_names_its_task_and_counts_the_attempts() -> None:
-    once = looked_at(order(), NOTHING, outcome=failed(order(), UNREACHABLE))
+    once = with_status(order(), NOTHING, outcome=failed(order(), UNREACHABLE))
     assert once.phase == "Failed"
     assert state_of(once.status, "Accepted") == ("Unknown", "NotChecked")
     assert state_of(once.status, "TemplateApplied") == ("False", "Unreachable")
     assert message_of(once.status, "TemplateApplied") == "Apply the objects: no answer"
     assert (once.status["failure"]["attempts"], once.status["failure"]["nextAttempt"]) == (1, text(at(0.5)))
     assert derive(once, NOTHING)["phase"] == "Failed"
-    twice = looked_at(once, NOTHING, 1, failed(order(), UNREACHABLE))
+    twice = with_status(once, NOTHING, 1, failed(order(), UNREACHABLE))
     assert (twice.status["failure"]["attempts"], twice.status["failure"]["nextAttempt"]) == (2, text(at(2)))
 
 
-def test_a_run_that_starts_keeps_the_failure_and_one_that_ends_well_clears_it() -> None:
-    broken = looked_at(order(), NOTHING, outcome=failed(order(), UNREACHABLE))
+def test_a_run_that_starts_keeps_the_failure_and_one_that_succeeds_clears_it() -> None:
+    broken = with_status(order(), NOTHING, outcome=failed(order(), UNREACHABLE))
     job = Job("42", "https://aap.example.com/jobs/42", at(1))
-    started = looked_at(broken, NOTHING, 1, Outcome("provision", config_version(order()), job=job))
+    started = with_status(broken, NOTHING, 1, Outcome("provision", config_version(order()), job=job))
     assert started.status["failure"]["attempts"] == 1
     assert started.status["job"] == {"id": "42", "url": "https://aap.example.com/jobs/42", "startedAt": text(at(1))}
-    ended = derive(started, WELL, 2, provisioned(order()))
+    ended = derive(started, HEALTHY, 2, provisioned(order()))
     assert "failure" not in ended
     assert ended["phase"] == "Ready"
     assert ended["job"]["id"] == "42"
 
 
 def test_a_changed_spec_counts_its_attempts_from_the_beginning() -> None:
-    broken = changed(looked_at(order(), NOTHING, outcome=failed(order(), UNREACHABLE)), templateParameters="{}")
+    broken = changed(with_status(order(), NOTHING, outcome=failed(order(), UNREACHABLE)), templateParameters="{}")
     assert derive(broken, NOTHING, 1, failed(broken, UNREACHABLE))["failure"]["attempts"] == 1
 
 
@@ -529,14 +531,14 @@ def test_the_report_of_a_run_for_an_older_spec_says_nothing_of_the_new_one() -> 
     newer = changed(order(), templateParameters="{}")
     job = Job("42")
     for late in (provisioned(order(), job=job), failed(order(), BAD, accepted=False, job=job)):
-        status = derive(newer, WELL, outcome=late)
+        status = derive(newer, HEALTHY, outcome=late)
         assert status["phase"] == "Progressing"
         assert "failure" not in status
         assert "configVersion" not in status
         assert status["job"] == {"id": "42"}
 
 
-def test_a_failed_repair_takes_nothing_from_a_cluster_that_is_well() -> None:
+def test_a_failed_repair_takes_nothing_from_a_healthy_cluster() -> None:
     status = derive(ready_order(), outcome=failed(order(), UNREACHABLE))
     assert status["phase"] == "Ready"
     assert status["failure"]["reason"] == "Unreachable"
@@ -544,7 +546,7 @@ def test_a_failed_repair_takes_nothing_from_a_cluster_that_is_well() -> None:
 
 
 def test_a_degraded_cluster_whose_repair_fails_stays_degraded_and_shows_the_failure() -> None:
-    status = derive(degraded_order(), world(node_pool(2)), outcome=failed(order(), UNREACHABLE))
+    status = derive(degraded_order(), observed_with(node_pool(2)), outcome=failed(order(), UNREACHABLE))
     assert status["phase"] == "Degraded"
     assert status["failure"]["reason"] == "Unreachable"
 
@@ -568,20 +570,20 @@ def test_a_failed_change_of_a_ready_cluster_is_failed() -> None:
     ],
 )
 @pytest.mark.parametrize(
-    ("seen", "left"),
+    ("observed", "left"),
     [
-        (WELL, "Waiting for the deletion of the cluster, 1 node set, the namespace"),
-        (seen_as(None, (node_pool(3), node_pool(1))), "Waiting for the deletion of 2 node sets, the namespace"),
+        (HEALTHY, "Waiting for the deletion of the cluster, 1 node set, the namespace"),
+        (observed_from(None, (node_pool(3), node_pool(1))), "Waiting for the deletion of 2 node sets, the namespace"),
         (NOTHING, "Everything is deleted"),
     ],
 )
-def test_deletion_wins_in_every_phase(before: Any, seen: ObservedState, left: str) -> None:
-    status = derive(deleted(before()), seen)
+def test_deletion_wins_in_every_phase(before: Any, observed: ObservedState, left: str) -> None:
+    status = derive(deleted(before()), observed)
     assert status["phase"] == "Deleting"
     assert state_of(status, "Deleting") == ("True", "Requested")
     assert message_of(status, "Deleting") == left
     assert "failure" not in status
-    assert ("clusterReference" in status) is seen.namespace_exists
+    assert ("clusterReference" in status) is observed.namespace_exists
 
 
 def test_a_refused_order_stays_refused_when_it_is_deleted() -> None:
@@ -590,7 +592,7 @@ def test_a_refused_order_stays_refused_when_it_is_deleted() -> None:
 
 def test_deletion_says_when_all_was_asked_to_go_and_what_failed() -> None:
     item = deleted(ready_order())
-    asked = looked_at(item, outcome=Outcome("delete", config_version(item), finished=True))
+    asked = with_status(item, outcome=Outcome("delete", config_version(item), finished=True))
     assert state_of(asked.status, "Deleting") == ("True", "DeletingCluster")
     assert state_of(derive(asked, NOTHING), "Deleting") == ("True", "DeletingCluster")
     broken = derive(asked, outcome=failed(item, UNREACHABLE, "delete"))
@@ -600,30 +602,30 @@ def test_deletion_says_when_all_was_asked_to_go_and_what_failed() -> None:
 
 
 def test_a_provision_that_ends_after_the_deletion_reports_nothing() -> None:
-    item = deleted(looked_at(order(), NOTHING))
+    item = deleted(with_status(order(), NOTHING))
     assert "failure" not in derive(item, NOTHING, outcome=failed(item, BAD))
     assert "configVersion" not in derive(item, NOTHING, outcome=provisioned(item))
 
 
 def test_a_transition_time_moves_only_with_its_status() -> None:
-    first = looked_at(order(), world(node_pool(1)), 0, provisioned(order()))
-    second = looked_at(first, world(node_pool(2)), 1)
+    first = with_status(order(), observed_with(node_pool(1)), 0, provisioned(order()))
+    second = with_status(first, observed_with(node_pool(2)), 1)
     assert message_of(second.status, "NodesReady") == "2 of 3 nodes ready"
     assert since(second.status, "NodesReady") == text(START)
-    third = derive(second, WELL, 2)
+    third = derive(second, HEALTHY, 2)
     assert since(third, "NodesReady") == text(at(2))
     assert since(third, "ControlPlaneAvailable") == text(START)
 
 
 def test_nothing_changes_when_nothing_changed() -> None:
     ready = ready_order()
-    assert derive(ready, WELL, 60) == ready.status
+    assert derive(ready, HEALTHY, 60) == ready.status
 
 
 def test_conditions_and_fields_of_others_stay_where_and_as_they_are() -> None:
     theirs = {"type": "ClusterStorageReady", "status": "False", "reason": "X", "message": "", "lastTransitionTime": "2020-01-01T00:00:00Z"}
     ours = condition("NodesReady", "False")
-    status = order_status.derive_status(order({"conditions": [ours, theirs], "apiEndpoint": "10.0.0.1"}), WELL, START)
+    status = order_status.derive_status(order({"conditions": [ours, theirs], "apiEndpoint": "10.0.0.1"}), HEALTHY, START)
     assert status["conditions"][1] == theirs
     assert [item["type"] for item in status["conditions"]][:3] == ["NodesReady", "ClusterStorageReady", "Accepted"]
     assert status["apiEndpoint"] == "10.0.0.1"
@@ -631,7 +633,7 @@ def test_conditions_and_fields_of_others_stay_where_and_as_they_are() -> None:
 
 def test_the_reference_is_complete_or_not_there() -> None:
     assert "clusterReference" not in derive(order(), NOTHING)
-    assert derive(order(), seen_as(None, ()))["clusterReference"] == REFERENCE | {"hostedClusterName": ""}
+    assert derive(order(), observed_from(None, ()))["clusterReference"] == REFERENCE | {"hostedClusterName": ""}
     theirs = REFERENCE | {"serviceAccountName": "theirs", "roleBindingName": "theirs-too"}
     assert derive(order({"clusterReference": theirs}))["clusterReference"] == theirs
     assert "clusterReference" not in derive(ready_order(), NOTHING)
@@ -651,13 +653,13 @@ def test_the_reference_is_complete_or_not_there() -> None:
 def test_addresses(endpoint: Any, dns: Any, api: str | None, console: str | None) -> None:
     cluster = hosted_cluster()
     cluster["spec"]["dns"], cluster["status"]["controlPlaneEndpoint"] = dns, endpoint
-    status = derive(ready_order(), world(node_pool(3), cluster=cluster))
+    status = derive(ready_order(), observed_with(node_pool(3), cluster=cluster))
     assert (status.get("apiURL"), status.get("consoleURL")) == (api, console)
 
 
 def test_texts_of_others_fit_the_schema() -> None:
     loud = condition("Available", "False", "not a word: 1,", "m" * 40_000)
-    status = derive(ready_order(), world(cluster=hosted_cluster(loud)))
+    status = derive(ready_order(), observed_with(cluster=hosted_cluster(loud)))
     assert state_of(status, "ControlPlaneAvailable") == ("False", "notaword:1")
     assert len(message_of(status, "ClusterAvailable")) == 32768
     long = Failure("1 2", "m" * 40_000, "t" * 40_000)
@@ -671,12 +673,12 @@ def test_from_order_to_ready_with_the_states_of_the_sandbox() -> None:
     pool = node_pool(None)
     pool["spec"] |= image
     item, phases, nodes = order(), [], []
-    item = looked_at(item, NOTHING)
-    item = looked_at(item, world(pool, cluster=cluster), outcome=provisioned(item))
+    item = with_status(item, NOTHING)
+    item = with_status(item, observed_with(pool, cluster=cluster), outcome=provisioned(item))
     for control_plane, ready in [(ControlPlane(), 0), *((ControlPlane(True, "127.0.0.1", 6443), count) for count in (0, 1, 3, 3, 2, 3))]:
         cluster["status"] = hosted_cluster_status(cluster, control_plane, ready, text(START))
         pool["status"] = node_pool_status(pool, ready, control_plane, text(START))
-        item = looked_at(item, world(pool, cluster=cluster))
+        item = with_status(item, observed_with(pool, cluster=cluster))
         phases.append(item.phase)
         nodes.append(message_of(item.status, "NodesReady"))
     assert phases == ["Progressing", "Progressing", "Progressing", "Ready", "Ready", "Degraded", "Ready"]
@@ -697,13 +699,13 @@ def test_a_killed_run_is_a_failure_that_names_it_and_is_tried_again() -> None:
     assert state_of(status, "TemplateApplied") == ("False", "RunLost")
 
 
-def test_the_wait_after_a_killed_run_counts_from_its_end_and_not_from_when_it_was_seen() -> None:
+def test_the_wait_after_a_killed_run_counts_from_its_end_and_not_from_when_it_was_observed() -> None:
     for minutes in (2, 600):
         assert derive(progressing_order(), NOTHING, minutes, lost_run=KILLED)["failure"]["nextAttempt"] == text(at(1.5))
 
 
 def test_a_killed_run_counts_once_and_the_next_one_that_is_killed_counts_again() -> None:
-    broken = looked_at(order(), NOTHING, outcome=failed(order(), UNREACHABLE))
+    broken = with_status(order(), NOTHING, outcome=failed(order(), UNREACHABLE))
     once = stored(broken, derive(broken, NOTHING, 2, lost_run=KILLED))
     assert once.failure and once.failure.attempts == 2
     twice = derive(once, NOTHING, 9, lost_run=LostRun("demo-local-4712-aaaaaaaa", at(8), at(7)))
@@ -713,22 +715,22 @@ def test_a_killed_run_counts_once_and_the_next_one_that_is_killed_counts_again()
 def test_the_next_run_that_comes_to_its_end_clears_a_killed_one() -> None:
     killed = stored(progressing_order(), derive(progressing_order(), NOTHING, 2, lost_run=KILLED))
     assert derive(killed, NOTHING)["failure"] == killed.status["failure"]  # the next run has the lock, and is not through yet
-    status = derive(killed, WELL, 3, provisioned(killed))
+    status = derive(killed, HEALTHY, 3, provisioned(killed))
     assert status["phase"] == "Ready" and "failure" not in status
 
 
 def test_a_killed_deletion_says_so_and_stays_a_deletion() -> None:
-    status = derive(deleted(ready_order()), WELL, 2, lost_run=KILLED)
+    status = derive(deleted(ready_order()), HEALTHY, 2, lost_run=KILLED)
     assert status["phase"] == "Deleting"
     assert state_of(status, "Deleting") == ("True", "RunLost")
 
 
 def test_a_killed_run_leaves_a_cluster_that_is_as_ordered_ready() -> None:
-    status = derive(ready_order(), WELL, 2, lost_run=KILLED)
+    status = derive(ready_order(), HEALTHY, 2, lost_run=KILLED)
     assert status["phase"] == "Ready" and status["failure"]["reason"] == "RunLost"
 
 
-def test_a_killed_run_of_an_earlier_order_of_that_name_is_not_told_of_this_one() -> None:
+def test_a_killed_run_of_an_earlier_order_of_that_name_is_not_reported_on_this_one() -> None:
     assert "failure" not in derive(order(creationTimestamp=text(at(0.5))), NOTHING, 2, lost_run=KILLED)
     assert "failure" in derive(order(creationTimestamp=text(at(0))), NOTHING, 2, lost_run=KILLED)
 
@@ -736,34 +738,36 @@ def test_a_killed_run_of_an_earlier_order_of_that_name_is_not_told_of_this_one()
 def test_nodes_that_were_there_before_are_neither_missed_nor_too_many() -> None:
     new = order(nodes={})
     given = NodeSet("any", "any", 5, 4, preexisting=True)
-    well = ObservedCluster(status="ready", installed=True, node_sets=(given,), conditions={"Available": ConditionState("True", "Healthy")})
-    made = looked_at(new, ObservedState(well, namespace_exists=True), 0, provisioned(new, node_requests=()))
+    healthy = ObservedCluster(
+        status="ready", installed=True, node_sets=(given,), conditions={"Available": ConditionState("True", "Healthy")}
+    )
+    made = with_status(new, ObservedState(healthy, namespace_exists=True), 0, provisioned(new, node_requests=()))
     assert (made.phase, state_of(made.status, "NodesReady")) == ("Ready", ("True", "AllNodesReady"))
     assert made.status["nodeSets"] == [{"resourceClass": "any", "requested": 0, "ready": 4}]
-    assert next_action(made, ObservedState(well, True), at(1)) is None
+    assert next_action(made, ObservedState(healthy, True), at(1)) is None
 
 
-def test_cluster_that_failed_fails_its_order_until_it_is_well() -> None:
+def test_cluster_that_failed_fails_its_order_until_it_is_healthy() -> None:
     new = order()
-    broken = replace(WELL.cluster, status="failed", status_details="No quota", retryable=False)
-    failed = looked_at(new, ObservedState(broken, namespace_exists=True), 0, provisioned(new))
+    broken = replace(HEALTHY.cluster, status="failed", status_details="No quota", retryable=False)
+    failed = with_status(new, ObservedState(broken, namespace_exists=True), 0, provisioned(new))
     assert failed.phase == "Failed"
     assert failed.failure is not None
     assert (failed.failure.reason, failed.failure.message, failed.failure.attempts) == ("ClusterFailed", "No quota", 1)
     assert derive(failed, ObservedState(broken, namespace_exists=True), 5) == failed.status
     assert next_action(failed, ObservedState(broken, True), at(60)) is None
-    assert looked_at(failed, WELL, 9).phase == "Ready"
+    assert with_status(failed, HEALTHY, 9).phase == "Ready"
 
 
 def test_provider_that_cannot_be_asked_changes_nothing_but_what_is_said_of_it() -> None:
     ready = ready_order()
     lost = ObservedState(unknown_cluster(ready, TimeoutError("no answer")), namespace_exists=True)
-    seen = looked_at(ready, lost, 5)
-    assert seen.phase == "Ready"
-    assert state_of(seen.status, "ControlPlaneAvailable") == ("Unknown", "TimeoutError")
-    assert seen.status["apiURL"] == ready.status["apiURL"]
-    assert seen.status["provider"] == ready.status["provider"]
-    assert looked_at(seen, WELL, 6).phase == "Ready"
+    observed = with_status(ready, lost, 5)
+    assert observed.phase == "Ready"
+    assert state_of(observed.status, "ControlPlaneAvailable") == ("Unknown", "TimeoutError")
+    assert observed.status["apiURL"] == ready.status["apiURL"]
+    assert observed.status["provider"] == ready.status["provider"]
+    assert with_status(observed, HEALTHY, 6).phase == "Ready"
     gone = derive(deleted(ready), lost, 7)
     assert "the cluster" in message_of(gone, "Deleting")
 
@@ -771,5 +775,5 @@ def test_provider_that_cannot_be_asked_changes_nothing_but_what_is_said_of_it() 
 def test_cluster_stays_with_the_provider_that_made_it() -> None:
     made = ready_order()
     assert made.status["provider"]["type"] == "hypershift"
-    again = looked_at(changed(made, templateParameters="{}"), WELL, 5, provisioned(made, provider="capi"))
+    again = with_status(changed(made, templateParameters="{}"), HEALTHY, 5, provisioned(made, provider="capi"))
     assert again.status["provider"]["type"] == "hypershift"
