@@ -149,7 +149,7 @@ def test_cluster_of_somebody_else_is_left_alone(runs: Runs, service: OcmStandIn)
     runs.provider().create(runs.request())
     next(iter(service.clusters.values()))["properties"] = {}
     for call in (lambda: runs.provider().create(runs.request()), lambda: runs.provider().delete(NOTHING)):
-        with pytest.raises(ProviderError, match=r"was not made for .* left alone"):
+        with pytest.raises(ProviderError, match=r"was not created for .* skipped"):
             call()
     assert len(service.writes()) == 1
 
@@ -239,7 +239,7 @@ def test_missing_secret_is_one_clear_error(runs: Runs) -> None:
         lambda provider: provider.update(NOTHING, runs.request(secrets={"token": None})),
     ]
     for call in calls:
-        with pytest.raises(NoSuchCluster, match=rf"The Secret .*/{runs.name}-ocm .* is not there; make the cluster with secrets.token"):
+        with pytest.raises(NoSuchCluster, match=rf"The Secret .*/{runs.name}-ocm .* does not exist; create the cluster with secrets.token"):
             call(runs.provider())
 
 
@@ -398,7 +398,7 @@ def test_another_version_is_an_upgrade_that_is_asked_for_once(runs: Runs, servic
 def test_what_cannot_be_changed_is_said(change: Object, runs: Runs, service: OcmStandIn) -> None:
     spec = runs.ready()
     before = service.writes()
-    with pytest.raises(Invalid, match=r"cannot be changed like that: .* Make another one"):
+    with pytest.raises(Invalid, match=r"cannot be changed like that: .* Create another one"):
         runs.provider().update(spec, runs.request(**change))
     assert service.writes() == before
 

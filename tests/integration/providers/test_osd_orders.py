@@ -90,5 +90,5 @@ def test_order_without_any_token_says_what_to_do(orders: Orders, service: OcmSta
     place(orders, {"m5.xlarge": 2})
     run = orders.play("create_cluster", **{**site(service), "osd_small_token": ""})
     assert run.code != 0
-    assert "make the cluster with secrets.token" in orders.status()["failure"]["message"]
+    assert "create the cluster with secrets.token" in orders.status()["failure"]["message"]
     assert service.clusters == {}

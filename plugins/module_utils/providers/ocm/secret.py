@@ -1,9 +1,9 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Secret beside a cluster of OpenShift Cluster Manager: how to reach the service for it, and what the service does not keep itself.
+"""The Secret beside a cluster of OpenShift Cluster Manager: credentials for the service, and what the service does not store itself.
 
-It is there before the cluster is asked for, and has a finalizer until the cluster is gone. So where there is no Secret there is no
-cluster of ours, also after somebody has deleted the Secret or its whole namespace by hand.
+It exists before the cluster is requested, and has a finalizer until the cluster is absent. So where there is no Secret there is no
+cluster of ours, also after the Secret or its whole namespace was deleted by hand.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from ..base import ClusterRef, NoSuchCluster, ProviderError
 from .api import CLIENT_ID, TOKEN_URL, URL, Access
 
 FINALIZER = f"{FIELD_MANAGER}/ocm"
-ASKED = "nodes"
+NODES = "nodes"
 
 
 class AccessSecret:
-    """The Secret of one place. `content` is what it holds, as text; it is read once."""
+    """The Secret of one cluster. `content` is its data as text; it is read once."""
 
     def __init__(self, ref: ClusterRef) -> None:
         self._ref = ref
@@ -37,33 +37,33 @@ class AccessSecret:
         return self._present is not None
 
     def access(self) -> Access:
-        """How to reach the service; one clear error where that is not known."""
+        """How to reach the service; one error that says what to do where that is not known."""
         if not self.content.get("token"):
-            kind, what = (ProviderError, "has no token in it") if self.exists else (NoSuchCluster, "is not there")
+            kind, what = (ProviderError, "has no token") if self.exists else (NoSuchCluster, "does not exist")
             raise kind(
                 f"The Secret {self._ref.namespace}/{self.name} for OpenShift Cluster Manager {what}; "
-                "make the cluster with secrets.token, or put an offline token there as token."
+                "create the cluster with secrets.token, or put an offline token into the Secret as token."
             )
         where = {"url": URL, "token_url": TOKEN_URL, "client_id": CLIENT_ID}
         return Access(self.content["token"], **{key: self.content.get(key) or default for key, default in where.items()})
 
     @property
-    def asked(self) -> dict[str, int]:
-        """The nodes that were asked for by class, which the service only knows rounded, and only once it has made them."""
+    def requested_nodes(self) -> dict[str, int]:
+        """The requested nodes by class, which the service only knows rounded, and only once it has created them."""
         try:
-            return {str(name): int(nodes) for name, nodes in json.loads(self.content.get(ASKED) or "{}").items()}
+            return {str(name): int(nodes) for name, nodes in json.loads(self.content.get(NODES) or "{}").items()}
         except (ValueError, TypeError, AttributeError):
             return {}
 
-    def keep(self, writer: FencedWriter, content: Mapping[str, str], asked: Mapping[str, int] | None = None) -> list[Change]:
-        """Have this in the Secret, beside what else is in it."""
+    def record(self, writer: FencedWriter, content: Mapping[str, str], requested_nodes: Mapping[str, int] | None = None) -> list[Change]:
+        """Write this into the Secret, beside what else is in it."""
         self.content |= content
-        if asked is not None:
-            self.content[ASKED] = json.dumps(asked, sort_keys=True)
+        if requested_nodes is not None:
+            self.content[NODES] = json.dumps(requested_nodes, sort_keys=True)
         return self._write(writer)
 
     def forget(self, writer: FencedWriter, key: str) -> None:
-        """Have this no longer. No change that anybody wants to know of: what comes in its place is kept in a moment."""
+        """Remove a key. It is not reported as a change: its new value is recorded in a moment."""
         if self.content.pop(key, None) is not None:
             self._write(writer)
 
@@ -73,7 +73,7 @@ class AccessSecret:
         return changes
 
     def remove(self, writer: FencedWriter) -> list[Change]:
-        """Take it away: only once the cluster is gone."""
+        """Delete the Secret: only once the cluster is absent."""
         if self._present is None:
             return []
         writer.apply([self._wanted([])])
@@ -94,4 +94,4 @@ class AccessSecret:
             data = (self._present or {}).get("data") or {}
             return {key: base64.b64decode(value).decode().strip() for key, value in data.items()}
         except (binascii.Error, UnicodeDecodeError):
-            raise ProviderError(f"The Secret {self._ref.namespace}/{self.name} holds something that is no text.") from None
+            raise ProviderError(f"The Secret {self._ref.namespace}/{self.name} contains data that is not text.") from None
