@@ -9,9 +9,7 @@ import signal
 import sys
 from pathlib import Path
 
-from kubernetes.aio import config
-
-from .hub import Hub
+from .hub import connect
 from .operator import Operator
 
 log = logging.getLogger("hypershift-standin")
@@ -19,8 +17,7 @@ log = logging.getLogger("hypershift-standin")
 
 async def run(arguments: argparse.Namespace) -> None:
     log.info("This is a stand-in for HyperShift: control planes are processes of this machine, nodes are objects without machines.")
-    api = await config.new_client_from_config(config_file=str(arguments.kubeconfig))
-    working = asyncio.create_task(Operator(Hub(api), arguments.folder, arguments.status_only).run())
+    working = asyncio.create_task(Operator(connect(arguments.kubeconfig), arguments.folder, arguments.status_only).run())
     loop = asyncio.get_running_loop()
     for stop in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(stop, working.cancel)
@@ -28,8 +25,6 @@ async def run(arguments: argparse.Namespace) -> None:
         await working
     except asyncio.CancelledError:
         log.info("ended")
-    finally:
-        await api.close()
 
 
 def main() -> int:

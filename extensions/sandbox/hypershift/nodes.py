@@ -1,47 +1,35 @@
-"""The Nodes of a NodePool in the hosted cluster's own API server: objects without machines, but Ready as kubelets would say."""
+"""The Nodes of a NodePool in the hosted cluster's own API server: objects without machines, Ready as kubelets would report them."""
 
 from __future__ import annotations
 
 import datetime
-from pathlib import Path
-from typing import Any
 
-from kubernetes.aio import client, config
-
+from ....plugins.module_utils.kube.client import Kube
 from .status import Faults, Object, release_version, wanted_nodes
 
 POOL_LABEL = "hypershift.openshift.io/nodePool"
-MERGE = "application/merge-patch+json"
 
 
 class HostedNodes:
-    """A connection to a hosted cluster, to keep its Nodes as its NodePools ask for them."""
+    """The Nodes of one hosted cluster."""
 
-    def __init__(self, api: client.ApiClient) -> None:
-        self._api = api
-        # Its signatures ask for models where plain dicts are taken as well.
-        self._core: Any = client.CoreV1Api(api)
+    def __init__(self, kube: Kube) -> None:
+        self._kube = kube
 
-    @classmethod
-    async def connect(cls, kubeconfig: Path) -> HostedNodes:
-        return cls(await config.new_client_from_config(config_file=str(kubeconfig)))
-
-    async def close(self) -> None:
-        await self._api.close()
-
-    async def settle(self, pools: list[Object]) -> dict[str, int]:
-        """Register and remove Nodes until they are as the pools ask; returns how many of each pool are Ready."""
-        listed = await self._core.list_node()
-        present = {node.metadata.name: (_is_ready(node), node.status.node_info.kubelet_version) for node in listed.items}
+    def reconcile(self, pools: list[Object]) -> dict[str, int]:
+        """Create and delete Nodes until they are as the pools ask; returns how many of each pool are Ready. It blocks."""
+        present = {node["metadata"]["name"]: node for node in self._kube.list_all("v1", "Node")}
         wanted = {name: (pool, ready) for pool in pools for name, ready in _wanted(pool).items()}
         for name in present.keys() - wanted.keys():
-            await self._core.delete_node(name)
+            self._kube.delete(present[name])
         for name, (pool, ready) in wanted.items():
             version = f"v1.{_kubernetes_minor(pool)}.0"
-            if name not in present:
-                await self._core.create_node({"metadata": {"name": name, "labels": _labels(name, pool)}})
-            if present.get(name) != (ready, version):
-                await self._core.patch_node_status(name, _status(name, ready, version), _content_type=MERGE)
+            node = present.get(name)
+            if node is None or (_is_ready(node), _kubelet_version(node)) != (ready, version):
+                node = node or self._kube.create(
+                    {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": _labels(name, pool)}}
+                )
+                self._kube.patch(node, _status(name, ready, version), subresource="status", checked=False)
         return {pool["metadata"]["name"]: sum(_wanted(pool).values()) for pool in pools}
 
 
@@ -53,12 +41,17 @@ def _wanted(pool: Object) -> dict[str, bool]:
 
 
 def ready_count(pool: Object) -> int:
-    """How many nodes of the pool are Ready where no Nodes are kept."""
+    """How many nodes of the pool count as Ready in a cluster without processes, which has no Nodes."""
     return sum(_wanted(pool).values())
 
 
-def _is_ready(node: Any) -> bool:
-    return any(item.type == "Ready" and item.status == "True" for item in node.status.conditions or [])
+def _is_ready(node: Object) -> bool:
+    conditions = node.get("status", {}).get("conditions", [])
+    return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)
+
+
+def _kubelet_version(node: Object) -> str:
+    return str(node.get("status", {}).get("nodeInfo", {}).get("kubeletVersion", ""))
 
 
 def _kubernetes_minor(pool: Object) -> int:

@@ -1,6 +1,6 @@
-"""The stand-in's control loop: one look at a HostedCluster and its NodePools does all that can be done now, and ends.
+"""The stand-in's control loop: one reconcile of a HostedCluster and its NodePools does all that can be done now, and ends.
 
-Starting an API server takes seconds, so it goes on beside the loop and asks for another look when it is done.
+Starting an API server takes seconds, so a task of its own does it and adds the key to the queue again when it is done.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import logging
 import secrets
 from pathlib import Path
 
+from ....plugins.module_utils.controller.informer import in_thread
 from ....plugins.module_utils.controller.work_queue import Key, WorkQueue
+from ....plugins.module_utils.kube.client import Kube
 from .. import gobuild
 from ..cluster import Cluster
 from ..processes import ProcessDied
-from .hub import HOSTED_CLUSTERS, NODE_POOLS, Hub, is_deleting, key_of, unreachable_kubeconfig
+from .hub import NODE_POOL, Hub, connect, is_deleting, key_of, unreachable_kubeconfig
 from .nodes import HostedNodes, ready_count
 from .status import MODE, STATUS_ONLY, ControlPlane, Faults, Object, annotation, hosted_cluster_status, node_pool_status
 
@@ -29,7 +31,7 @@ RESTART_SECONDS = 5.0
 
 
 class HostedControlPlane:
-    """The processes of one HostedCluster, started beside the loop; the queue gets its key when they have come up."""
+    """The processes of one HostedCluster, started by a task of their own; the queue gets the key when the API server is ready."""
 
     def __init__(self, key: Key, folder: Path, queue: WorkQueue, turns: asyncio.Semaphore) -> None:
         self.key = key
@@ -53,10 +55,10 @@ class HostedControlPlane:
 
     async def _start(self) -> None:
         async with self._turns:
-            await self._disconnect()
+            self.nodes = None
             try:
                 await self.cluster.start()
-                self.nodes = await HostedNodes.connect(self.cluster.kubeconfig)
+                self.nodes = HostedNodes(connect(self.cluster.kubeconfig))
             except ProcessDied as death:
                 log.error("%s: %s", self.key, death)
                 self._queue.add_after(self.key, RESTART_SECONDS)
@@ -68,22 +70,19 @@ class HostedControlPlane:
         if self._starting:
             self._starting.cancel()
             await asyncio.gather(self._starting, return_exceptions=True)
-        await self._disconnect()
+        self.nodes = None
         await self.cluster.stop()
 
     async def remove(self) -> None:
         await self.stop()
         await self.cluster.remove()
 
-    async def _disconnect(self) -> None:
-        if self.nodes:
-            await self.nodes.close()
-        self.nodes = None
-
 
 class Operator:
-    def __init__(self, hub: Hub, folder: Path, status_only: bool) -> None:
-        self._hub = hub
+    """Reconciles every HostedCluster of the hub with its NodePools."""
+
+    def __init__(self, hub: Kube, folder: Path, status_only: bool) -> None:
+        self._hub = Hub(hub, self._changed)
         self._folder = folder
         self._status_only = status_only
         self._queue = WorkQueue(self._reconcile)
@@ -95,22 +94,24 @@ class Operator:
         """Work until cancelled; then end every process."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._hub.mirror(HOSTED_CLUSTERS, lambda item: self._queue.add(key_of(item))))
-                tasks.create_task(self._hub.mirror(NODE_POOLS, self._node_pool_changed))
-                for listed in self._hub.listed.values():
-                    await listed.wait()
+                for informer in self._hub.informers:
+                    tasks.create_task(informer.follow())
+                for informer in self._hub.informers:
+                    await informer.listed.wait()
                 (self._folder / "ready").touch()
-                tasks.create_task(self._notice_crashes())
+                tasks.create_task(self._requeue_crashed())
                 for _worker in range(WORKERS):
                     tasks.create_task(self._queue.work())
         finally:
             await asyncio.gather(*(plane.stop() for plane in self._planes.values()))
 
-    def _node_pool_changed(self, pool: Object) -> None:
-        self._queue.add(Key(pool["metadata"]["namespace"], pool["spec"]["clusterName"]))
+    def _changed(self, item: Object) -> None:
+        """The key of a NodePool is that of its HostedCluster."""
+        name = item["spec"]["clusterName"] if item["kind"] == NODE_POOL else item["metadata"]["name"]
+        self._queue.add(Key(item["metadata"]["namespace"], name))
 
-    async def _notice_crashes(self) -> None:
-        """What a kubelet would notice: a control plane that has died is looked at, and so started again."""
+    async def _requeue_crashed(self) -> None:
+        """Restart control planes that have crashed, as a kubelet would."""
         while True:
             await asyncio.sleep(CHECK_SECONDS)
             for plane in self._planes.values():
@@ -118,54 +119,48 @@ class Operator:
                     self._queue.add(plane.key)
 
     async def _reconcile(self, key: Key) -> None:
-        cluster = self._hub.items[HOSTED_CLUSTERS].get(key)
-        pools = [
-            pool
-            for pool in self._hub.items[NODE_POOLS].values()
-            if pool["metadata"]["namespace"] == key.namespace and pool["spec"]["clusterName"] == key.name
-        ]
+        cluster = self._hub.hosted_clusters.get(key)
+        pools = [pool for pool in self._hub.node_pools.below(key.namespace) if pool["spec"]["clusterName"] == key.name]
         if cluster is None or is_deleting(cluster):
             await self._tear_down(cluster, pools)
             return
-        await self._claim(HOSTED_CLUSTERS, cluster, {})
-        # A write may have brought the object's next version.
-        cluster = self._hub.items[HOSTED_CLUSTERS].get(key, cluster)
-        seen = await self._control_plane(key, cluster)
-        if seen.available:
+        await self._add_finalizer(cluster, {})
+        cluster = self._hub.latest(cluster)
+        plane = await self._control_plane(key, cluster)
+        if plane.available:
             await self._write_secrets(cluster)
-        ready = await self._node_pools(cluster, [pool for pool in pools if not is_deleting(pool)], seen)
+        ready = await self._node_pools(cluster, [pool for pool in pools if not is_deleting(pool)], plane)
         for pool in filter(is_deleting, pools):
-            await self._release(NODE_POOLS, pool)
-        status = hosted_cluster_status(cluster, seen, ready, _now())
-        await self._hub.write_status(HOSTED_CLUSTERS, cluster, status)
+            await self._remove_finalizer(pool)
+        await self._hub.write_status(cluster, hosted_cluster_status(cluster, plane, ready, _now()))
 
-    async def _claim(self, plural: str, item: Object, changes: Object) -> None:
-        """Hold an object by our finalizer, as HyperShift does before it makes anything for it."""
+    async def _add_finalizer(self, item: Object, changes: Object) -> None:
+        """Add the finalizer, as HyperShift does before it creates anything for an object."""
         finalizers = item["metadata"].get("finalizers", [])
         if FINALIZER not in finalizers:
-            await self._hub.patch_metadata(plural, item, {"finalizers": [*finalizers, FINALIZER], **changes})
+            await self._hub.patch_metadata(item, {"finalizers": [*finalizers, FINALIZER], **changes})
 
-    async def _release(self, plural: str, item: Object) -> None:
+    async def _remove_finalizer(self, item: Object) -> None:
         finalizers = item["metadata"].get("finalizers", [])
         if FINALIZER in finalizers:
-            await self._hub.patch_metadata(plural, item, {"finalizers": [name for name in finalizers if name != FINALIZER]})
+            await self._hub.patch_metadata(item, {"finalizers": [name for name in finalizers if name != FINALIZER]})
 
     async def _tear_down(self, cluster: Object | None, pools: list[Object]) -> None:
-        """NodePools go first, then the control plane, then the finalizer. A NodePool without a cluster only waits."""
+        """Delete the NodePools first, then the control plane, then the finalizer. A NodePool without a cluster only waits."""
         for pool in pools:
             if is_deleting(pool):
-                await self._release(NODE_POOLS, pool)
+                await self._remove_finalizer(pool)
             elif cluster:
-                await self._hub.delete(NODE_POOLS, pool)
+                await self._hub.delete(pool)
         if cluster is None or pools:
             return
         uid = cluster["metadata"]["uid"]
-        # Also one that an earlier stand-in has left behind.
+        # Also the folder of one that an earlier stand-in started.
         plane = self._planes.pop(uid, None) or self._new_plane(cluster)
         await plane.remove()
-        log.info("%s: control plane is gone", plane.key)
+        log.info("%s: control plane is removed", plane.key)
         self._secrets_written.pop(uid, None)
-        await self._release(HOSTED_CLUSTERS, cluster)
+        await self._remove_finalizer(cluster)
 
     async def _control_plane(self, key: Key, cluster: Object) -> ControlPlane:
         faults = Faults.of(cluster)
@@ -214,8 +209,8 @@ class Operator:
             await self._hub.apply_secret(cluster, f"{name}-kubeadmin-password", {"password": secrets.token_urlsafe(18).encode()})
         self._secrets_written[uid] = kubeconfig
 
-    async def _node_pools(self, cluster: Object, pools: list[Object], seen: ControlPlane) -> int:
-        """Bring the NodePools' nodes and status up to date; returns how many nodes are Ready in all."""
+    async def _node_pools(self, cluster: Object, pools: list[Object], plane: ControlPlane) -> int:
+        """Reconcile the nodes and the status of the NodePools; returns how many nodes are Ready in all."""
         owner = {
             "apiVersion": cluster["apiVersion"],
             "kind": cluster["kind"],
@@ -224,19 +219,19 @@ class Operator:
         }
         for pool in pools:
             references = pool["metadata"].get("ownerReferences", [])
-            await self._claim(NODE_POOLS, pool, {"ownerReferences": [*references, owner]})
-        pools = [self._hub.items[NODE_POOLS].get(key_of(pool), pool) for pool in pools]
-        counts = await self._ready_nodes(cluster, pools, seen)
+            await self._add_finalizer(pool, {"ownerReferences": [*references, owner]})
+        pools = [self._hub.latest(pool) for pool in pools]
+        counts = await self._ready_nodes(cluster, pools, plane)
         for pool in pools:
-            await self._hub.write_status(NODE_POOLS, pool, node_pool_status(pool, counts[pool["metadata"]["name"]], seen, _now()))
+            await self._hub.write_status(pool, node_pool_status(pool, counts[pool["metadata"]["name"]], plane, _now()))
         return sum(counts.values())
 
-    async def _ready_nodes(self, cluster: Object, pools: list[Object], seen: ControlPlane) -> dict[str, int]:
-        if not seen.available:
+    async def _ready_nodes(self, cluster: Object, pools: list[Object], plane: ControlPlane) -> dict[str, int]:
+        if not plane.available:
             return {pool["metadata"]["name"]: 0 for pool in pools}
-        plane = self._planes.get(cluster["metadata"]["uid"])
-        if plane and plane.nodes:
-            return await plane.nodes.settle(pools)
+        hosted = self._planes.get(cluster["metadata"]["uid"])
+        if hosted and (nodes := hosted.nodes):
+            return await in_thread(lambda: nodes.reconcile(pools))
         return {pool["metadata"]["name"]: ready_count(pool) for pool in pools}
 
 

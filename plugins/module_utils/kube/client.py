@@ -51,11 +51,14 @@ class ObjectList(list[Object]):
 class Kube:
     """The API of one cluster.
 
-    `tries` is how often a request is sent at most, where repeating it is safe.
+    `tries` is how often a request is sent at most, where repeating it is safe. Writes are those of `field_manager`.
     """
 
-    def __init__(self, cluster: Target, timeout: urllib3.Timeout | None = None, tries: int = TRIES) -> None:
+    def __init__(
+        self, cluster: Target, timeout: urllib3.Timeout | None = None, tries: int = TRIES, field_manager: str = FIELD_MANAGER
+    ) -> None:
         self.target = cluster
+        self._field_manager = field_manager
         self._transport = Transport(cluster, timeout, tries, CONNECTIONS)
         self._mapper = RestMapper(self._transport)
         self._cluster_id = ""
@@ -107,20 +110,21 @@ class Kube:
                 continue
 
     def create(self, item: Object, *, dry_run: bool = False) -> Object:
-        query = {"fieldManager": FIELD_MANAGER, "dryRun": "All" if dry_run else ""}
+        query = {"fieldManager": self._field_manager, "dryRun": "All" if dry_run else ""}
         return self._send(item, "POST", f"create {_called_of(item)}", named=False, query=query)
 
     def replace(self, item: Object, subresource: str = "") -> Object:
         """Write the whole object; with the resourceVersion in it, only if nobody has changed it since."""
-        return self._send(item, "PUT", f"replace {_called_of(item)}", subresource=subresource)
+        query = {"fieldManager": self._field_manager}
+        return self._send(item, "PUT", f"replace {_called_of(item)}", subresource=subresource, query=query)
 
     def apply(self, item: Object, *, force: bool = False, dry_run: bool = False) -> Object:
         """Server-side apply as one field manager. Another manager's fields are an ApplyConflict, unless `force`."""
-        query = {"fieldManager": FIELD_MANAGER, "force": str(force).lower(), "dryRun": "All" if dry_run else ""}
+        query = {"fieldManager": self._field_manager, "force": str(force).lower(), "dryRun": "All" if dry_run else ""}
         try:
             return self._send(item, "PATCH", f"apply {_called_of(item)}", query=query, content_type=APPLY)
         except ApplyConflict as error:
-            if force or set(error.fields) != {FIELD_MANAGER}:
+            if force or set(error.fields) != {self._field_manager}:
                 raise
             # What we have written otherwise than by apply is ours as well, though the server keeps a separate book on it.
             return self.apply(item, force=True, dry_run=dry_run)
@@ -146,7 +150,7 @@ class Kube:
             f"patch {_called_of(item)}",
             body=body,
             subresource=subresource,
-            query={"fieldManager": FIELD_MANAGER, "dryRun": "All" if dry_run else ""},
+            query={"fieldManager": self._field_manager, "dryRun": "All" if dry_run else ""},
             content_type=content_type,
         )
 
