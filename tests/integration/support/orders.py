@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube, retry_conflicts
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube, retry_on_conflict
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError, NotFound
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import lease_name
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import working_namespace
@@ -161,7 +161,7 @@ class Orders:
                 present["metadata"]["annotations"] = present["metadata"].get("annotations", {}) | dict(annotations or {})
                 self.kube.replace(present | {"spec": spec})
 
-        retry_conflicts(write)
+        retry_on_conflict(write)
 
     def get(self, name: str = "demo") -> Any:
         return self.kube.find(self.api_version, "ClusterOrder", name, self.namespace)
@@ -225,14 +225,14 @@ class Orders:
             cluster = self.hosted_cluster(name)
             self.kube.patch(cluster, {"metadata": {"finalizers": [*cluster["metadata"].get("finalizers", []), HOLD]}})
 
-        retry_conflicts(hold)
+        retry_on_conflict(hold)
 
     def let_cluster_go(self, name: str = "demo") -> None:
         def let_go() -> None:
             cluster = self.hosted_cluster(name)
             self.kube.patch(cluster, {"metadata": {"finalizers": [it for it in cluster["metadata"]["finalizers"] if it != HOLD]}})
 
-        retry_conflicts(let_go)
+        retry_on_conflict(let_go)
 
     def pools(self, name: str = "demo") -> dict[str, int]:
         pools = self.kube.list_all(HYPERSHIFT, "NodePool", self.working(name))
