@@ -6,6 +6,7 @@ those.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import itertools
 import json
@@ -164,7 +165,8 @@ class InProcessRun:
                 self._run_role(task[module]["name"], task[module]["tasks_from"], variables, task.get("vars"))
                 continue
             assert module.startswith(COLLECTION), f"{module} needs a playbook"
-            arguments = Templar(loader=DataLoader(), variables=variables).template(task[module])
+            templar = Templar(loader=DataLoader(), variables=variables | {"cluster_variables": variables})
+            arguments = templar.template(_module_defaults(module)) | templar.template(task[module])
             answer = self._act(module.removeprefix(f"{COLLECTION}."), arguments, variables)
             if answer.get("failed"):
                 raise TaskFailed(task["name"], answer)
@@ -174,6 +176,17 @@ class InProcessRun:
         roots = (self.folder / "collections", INSTALLED)
         folders = (root / "ansible_collections" / namespace / collection / "roles" / name for root in roots)
         return next(folder for folder in folders if folder.is_dir())
+
+
+@functools.cache
+def _module_defaults(module: str) -> Object:
+    """What the playbooks set for this module in the tasks of templates."""
+    collection = INSTALLED / "ansible_collections" / COLLECTION.replace(".", "/")
+    groups = _loaded(collection / "meta/runtime.yml", {})["action_groups"]
+    plays = _loaded(collection / "playbooks/imports/run_step.yml", [])
+    declared = next(play for play in plays if play["name"] == "Run the templates")["module_defaults"]
+    mine = [f"group/{COLLECTION}.{name}" for name in ("cluster", "cluster_write") if module.removeprefix(f"{COLLECTION}.") in groups[name]]
+    return {name: value for group in mine for name, value in declared[group].items() if name != "api_group"}
 
 
 def _loaded(file: Path, default: Any) -> Any:
