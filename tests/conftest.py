@@ -1,6 +1,9 @@
 """Every test may use the sandbox: see its pytest plugin for the fixtures."""
 
+import os
 import signal
+
+import pytest
 
 pytest_plugins = [
     "ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin",
@@ -10,3 +13,9 @@ pytest_plugins = [
 # A shell that starts something in the background makes it ignore Ctrl-C, and so would every process that a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def soak() -> int:
+    """The factor for the number of random rounds: 1, or OPENFLEET_SOAK."""
+    return int(os.environ.get("OPENFLEET_SOAK") or 1)

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Look at what the state of a placement was. Documented in the module of the same name."""
+"""Read the history of the state of a workload. Documented in the module of the same name."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import
 from ansible_collections.openfleet.clusters.plugins.modules import s3_history_info
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.s3_action import S3Action
 
+INTERNAL_FIELDS = ("identity", "nonce")
+
 
 class ActionModule(S3Action):
     SPEC: ClassVar[Spec] = s3_history_info.SPEC
 
     def work(self, store: ObjectStore, parameters: dict[str, Any]) -> dict[str, Any]:
-        place, documents = self.place(store, parameters)
-        history = History(documents, place)
+        workload, documents = self.workload(store, parameters)
+        history = History(documents, workload)
         entries = history.entries(max(0, parameters["newest"]))
-        hidden = ("identity", "nonce")
-        told = [{name: value for name, value in entry.items() if name not in hidden} for entry in entries]
-        return {"changed": False, "history": told, "kept": len(history.keys())}
+        revisions = [{name: value for name, value in entry.items() if name not in INTERNAL_FIELDS} for entry in entries]
+        return {"changed": False, "history": revisions, "kept": len(history.keys())}

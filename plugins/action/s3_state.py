@@ -1,16 +1,16 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read or write the state of a placement. Documented in the module of the same name."""
+"""Read or write the state of a workload. Documented in the module of the same name."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import verify
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import StateStore, differences, predicted
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import verify_epoch
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import StateStore, diff, preview
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import ObjectStore
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store_check import prove_way
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store_check import quick_check
 from ansible_collections.openfleet.clusters.plugins.modules import s3_state
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.s3_action import S3Action
 
@@ -20,21 +20,21 @@ class ActionModule(S3Action):
     RULES: ClassVar[dict[str, Any]] = s3_state.RULES
 
     def work(self, store: ObjectStore, parameters: dict[str, Any]) -> dict[str, Any]:
-        place, documents = self.place(store, parameters)
-        states = StateStore(documents, place, self.identity(), parameters["keep_history"])
+        workload, documents = self.workload(store, parameters)
+        states = StateStore(documents, workload, self.identity(), parameters["keep_history"])
         changes = {name: parameters[name] for name in ("intent", "step") if parameters[name] is not None}
         before = after = states.read()
         if changes:
-            verify(documents, place, parameters["epoch"])
-            before = states.plan(parameters["epoch"], changes, parameters["expected_revision"])
+            verify_epoch(documents, workload, parameters["epoch"])
+            before = states.check_write(parameters["epoch"], changes, parameters["expected_revision"])
             if self.check_mode:
-                after = predicted(before, changes)
+                after = preview(before, changes)
             else:
-                self.require(prove_way(store), parameters)
+                self.require_conditional_writes(quick_check, store, parameters)
                 after = states.write(parameters["epoch"], changes, before.revision)
         return {
             "changed": after.revision != before.revision,
             "state": after.content(),
             "revision": after.revision,
-            "diff": differences(before, after),
+            "diff": diff(before, after),
         }

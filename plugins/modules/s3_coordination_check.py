@@ -7,22 +7,23 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: s3_coordination_check
-short_description: Prove that an S3 bucket honours the conditions that agreements rely on
+short_description: Check that an S3 bucket honours conditional writes
 version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - Clusters agree through a bucket by writing only what is not there, or only what has not changed. A store that ignores these
-    conditions, or a proxy that drops them, would let two leaders act at once.
-  - This tries every condition, one after the other and in a race of several writers, on objects of its own that it deletes again. It
-    fails unless all are honoured.
-  - The event source makes the same proof when it starts, and M(openfleet.clusters.s3_lock) before each new term. Run this before you
-    choose a store, and after an upgrade of it.
+  - Clusters coordinate through a bucket by creating only objects that do not exist, and by replacing only objects that
+    have not changed. A store that ignores these conditions, or a proxy that drops them, would let two leaders act at
+    once.
+  - This module tries each condition, case by case and in races of several writers. It uses objects of its own and
+    deletes them. It fails unless the store honours every condition.
+  - The event source runs the same check at its start, and M(openfleet.clusters.s3_lock) before each new term. Run this
+    module before you choose a store, and after each upgrade of it.
 options: {}
 attributes:
   check_mode:
     support: partial
-    details: The proof has to write, so in check mode it is skipped.
+    details: The check writes objects, so check mode skips it.
   diff_mode:
     support: none
     details: There is nothing to compare.
@@ -32,48 +33,48 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-- name: Prove that the store can be used
+- name: Check the store
   openfleet.clusters.s3_coordination_check:
-    bucket: agreements
-  register: proof
+    bucket: coordination
+  register: check
 
 - name: Show the table
   ansible.builtin.debug:
-    msg: "{{ proof.table.splitlines() }}"
+    msg: "{{ check.table.splitlines() }}"
 """
 
 RETURN = r"""
-findings:
-  description: Each case that was tried.
+cases:
+  description: The result of each case.
   returned: when not in check mode
   type: list
   elements: dict
   contains:
     case:
-      description: What was tried.
+      description: What the check tried.
       type: str
       returned: always
-      sample: create what is there
+      sample: create an existing object
     expected:
-      description: What has to happen.
+      description: The outcome that coordination needs.
       type: str
       returned: always
       sample: refused
-    seen:
-      description: What happened.
+    actual:
+      description: The outcome on this store.
       type: str
       returned: always
       sample: refused
     passed:
-      description: Whether both are the same.
+      description: Whether both outcomes are the same.
       type: bool
       returned: always
       sample: true
 table:
-  description: The same for a person to read.
+  description: The same as a table of text.
   returned: when not in check mode
   type: str
-  sample: "case  expected  seen"
+  sample: "case  expected  actual"
 """
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main

@@ -7,31 +7,35 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: s3_decision
-short_description: Read or write what was decided about a placement in an S3 bucket
+short_description: Read or write the decision for a workload in an S3 bucket
 version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - A decision is part of the state, and is written with it in one step. It is then mirrored into an object of its own, C(decision), for
-    those who need no more than that.
-  - Without O(decision) it is read. If a leader died before it could bring the mirror up to date, the next leader does, and so does the
-    next write.
-  - A task that writes first proves, by four requests, that conditions are not lost on the way to the store. Otherwise nothing is written.
+  - The decision is part of the state, and one write changes both. The task then publishes it in an object of its own,
+    C(decision), for readers that need nothing else.
+  - Without O(decision) the task reads. If a leader died before it published its decision, the next leader or the next
+    write publishes it.
+  - Before it writes, the task checks with four requests that conditions reach the store. Otherwise nothing is written.
 options:
   decision:
-    description: What is decided. It replaces the decision as a whole.
+    description: The new decision. It replaces the whole decision.
     type: dict
   step:
-    description: How far it is by that, written in the same moment.
+    description: The step that the workload has reached, written together with the decision.
     type: str
   epoch:
-    description: The epoch of the leader who this is done for. Nothing is written unless it is the current one. Needed to write.
+    description:
+      - The epoch of the leader that this task acts for. The task writes only while this epoch is current. Required to
+        write.
     type: int
   expected_revision:
-    description: The revision that the change is meant for. If the state is at another by now, the task fails, unless it is as wanted.
+    description:
+      - The revision that the change is based on. The task fails if the state has another revision, unless it has the
+        values already.
     type: int
   keep_history:
-    description: How many revisions of the state are kept in the history, the newest.
+    description: How many revisions of the state the history keeps, the newest ones.
     type: int
     default: 1000
 seealso:
@@ -39,28 +43,28 @@ seealso:
 attributes:
   check_mode:
     support: full
-    details: Checks epoch and revision, and tells what would be written.
+    details: Checks epoch and revision, and returns what the task would write.
   diff_mode:
     support: full
     details: Shows the decision before and after.
 extends_documentation_fragment:
   - openfleet.clusters.attributes
   - openfleet.clusters.s3
-  - openfleet.clusters.s3.place
+  - openfleet.clusters.s3.workload
 """
 
 EXAMPLES = r"""
-- name: Take the lease
+- name: Acquire the lease
   openfleet.clusters.s3_lock:
-    bucket: agreements
+    bucket: coordination
     namespace: shop
     name: database
     holder: maintenance
   register: lease
 
-- name: Decide, and say how far it is by that
+- name: Decide, and record the step
   openfleet.clusters.s3_decision:
-    bucket: agreements
+    bucket: coordination
     namespace: shop
     name: database
     epoch: "{{ lease.epoch }}"
@@ -68,29 +72,29 @@ EXAMPLES = r"""
       cluster: west
     step: Completed
 
-- name: Give back the lease
+- name: Release the lease
   openfleet.clusters.s3_lock:
-    bucket: agreements
+    bucket: coordination
     namespace: shop
     name: database
     holder: maintenance
     state: released
 
-- name: Read what was decided
+- name: Read the decision
   openfleet.clusters.s3_decision:
-    bucket: agreements
+    bucket: coordination
     namespace: shop
     name: database
-  register: decided
+  register: current
 
-- name: Tell where it runs
+- name: Show where the workload runs
   ansible.builtin.debug:
-    msg: "{{ decided.decision.cluster | default('not decided') }}"
+    msg: "{{ current.decision.cluster | default('not decided') }}"
 """
 
 RETURN = r"""
 decision:
-  description: What is decided, as the state says, which is the truth. Empty if nothing was ever decided.
+  description: The decision in the state, which is the source of truth. Empty if there was none yet.
   returned: success
   type: dict
   sample: {cluster: west}
@@ -104,17 +108,17 @@ revision:
   returned: success
   type: int
   sample: 23
-mirrored:
-  description: Whether the object C(decision) says the same.
+published:
+  description: Whether the object C(decision) has the same decision.
   returned: success
   type: bool
   sample: true
 """
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
-from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import PLACE, S3, Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import S3, WORKLOAD, Spec
 
-SPEC: Spec = PLACE | {
+SPEC: Spec = WORKLOAD | {
     "decision": {"type": "dict"},
     "step": {"type": "str"},
     "epoch": {"type": "int"},

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: s3_history_info
-short_description: Look at what the state of a placement was, in an S3 bucket
+short_description: Read the history of the state of a workload in an S3 bucket
 version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - Shows the revisions of the state, oldest first, with who wrote them under which epoch.
-  - Each is an object of its own that was written once. How many are kept is set where the state is written.
+  - Returns the revisions of the state, oldest first, each with its writer and epoch.
+  - Each revision is an object that is written once. The tasks that write the state set how many are kept.
 options:
   newest:
-    description: How many to show, the newest ones.
+    description: How many revisions to return, the newest ones.
     type: int
     default: 100
 seealso:
@@ -25,19 +25,19 @@ extends_documentation_fragment:
   - openfleet.clusters.attributes
   - openfleet.clusters.attributes.info
   - openfleet.clusters.s3
-  - openfleet.clusters.s3.place
+  - openfleet.clusters.s3.workload
 """
 
 EXAMPLES = r"""
-- name: Look at the last three revisions
+- name: Read the last three revisions
   openfleet.clusters.s3_history_info:
-    bucket: agreements
+    bucket: coordination
     namespace: shop
     name: database
     newest: 3
   register: past
 
-- name: Tell how it came about
+- name: Show the steps
   ansible.builtin.debug:
     msg: "{{ past.history | map(attribute='step') }}"
 """
@@ -60,7 +60,7 @@ history:
       returned: always
       sample: {cluster: west}
     step:
-      description: How far it is.
+      description: The step that the workload has reached.
       type: str
       returned: always
       sample: WaitForReadiness
@@ -70,41 +70,41 @@ history:
       returned: always
       sample: 7
     revision:
-      description: Grows with each write. V(0) if nothing was ever written.
+      description: Grows with each write. V(0) if the state was never written.
       type: int
       returned: always
       sample: 23
     leader:
-      description: Who has sealed it.
+      description: The instance that sealed the state.
       type: str
       returned: always
       sample: east-5d1c0f2e8a7b6c4d
     writer:
-      description: Who has written this revision.
+      description: The process that wrote this revision.
       type: str
       returned: always
       sample: local-4711-5d1c0f2e
-    written:
-      description: When, on the writer's clock. For people to read; nothing is decided by it.
+    written_at:
+      description: When, on the writer's clock. For people to read; no decision depends on it.
       type: str
       returned: always
       sample: "2025-01-01T12:00:00.000+00:00"
-    recorded:
-      description: When it was written to the history, on the writer's clock.
+    recorded_at:
+      description: When the revision was added to the history, on the writer's clock.
       type: str
       returned: always
       sample: "2025-01-01T12:00:00.100+00:00"
 kept:
-  description: How many revisions are kept in all.
+  description: How many revisions the history has.
   returned: success
   type: int
   sample: 23
 """
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
-from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import PLACE, S3, Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import S3, WORKLOAD, Spec
 
-SPEC: Spec = PLACE | {
+SPEC: Spec = WORKLOAD | {
     "newest": {"type": "int", "default": 100},
 }
 

@@ -7,44 +7,45 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: s3_lock
-short_description: Take, give back or look at the lease of a placement in an S3 bucket
+short_description: Acquire, release or read the lease of a workload in an S3 bucket
 version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - Whoever acts on a placement control of several clusters leads under an epoch, a number that only grows. The lease in the bucket
-    says who that is.
-  - The event source C(openfleet.clusters.s3_coordination) holds leases for as long as it runs, and is what a site uses. This module is
-    for people and playbooks that have to lead for a short time, and for looking.
-  - A module ends with its task, so nothing renews the lease. It lasts O(ttl), and the holder has to stop acting a third of that before
-    its end. Taking it again until then, on the same machine, renews it under the same epoch. Later, or on another machine, where nobody
-    knows how old it is, it is a new term under a new epoch.
-  - Before a new term it proves that the store honours conditional writes, by the requests of M(openfleet.clusters.s3_coordination_check).
-    To renew the lease or to give it back, it proves that none are lost on the way to the store. Otherwise nothing is written.
-  - Whether a silent holder is gone shows only after its lease was seen unchanged for its whole duration, so O(wait_timeout) has to be
-    longer than that to take over from one that died.
+  - The cluster that acts on a workload leads under an epoch, a number that only grows. The lease in the bucket says
+    which holder leads.
+  - A site uses the event source C(openfleet.clusters.s3_coordination), which holds leases while it runs. This module is
+    for people and playbooks that lead for a short time, and for reading the lease.
+  - Nothing renews the lease after the task. It lasts O(ttl), and the holder must stop acting a third of that before its
+    end. Until then, acquiring it again on the same machine renews it under the same epoch. Later, or on another
+    machine, that begins a new term under a new epoch, because the age of the lease is not known there.
+  - Before a new term, the task runs the checks of M(openfleet.clusters.s3_coordination_check). Before it renews or
+    releases the lease, it checks with four requests that conditions reach the store. If a check fails, nothing is
+    written.
+  - A dead holder shows only after its lease was observed unchanged for its whole duration. To take over from one, set
+    O(wait_timeout) to more than that.
 options:
   state:
     description:
-      - V(acquired) takes the lease, or renews it if this holder has it already and may act still. It seals the state with the new epoch, as
-        every new leader does. It fails if somebody else leads.
-      - V(released) gives it back for the next; the epoch stays. A lease that is not of this holder is left as it is, and that is no
-        failure.
-      - V(seen) only tells who leads.
+      - V(acquired) acquires the lease, or renews it if this holder has it and may still act. It seals the state with
+        the epoch, as each new leader does. It fails while another holder leads.
+      - V(released) releases the lease; its epoch stays. A lease of another holder is not changed, and the task does not
+        fail.
+      - V(observed) only returns which holder leads.
     type: str
-    choices: [acquired, released, seen]
+    choices: [acquired, released, observed]
     default: acquired
   holder:
     description:
-      - Who leads. Whoever says the same is the same holder, so let nobody else use it.
-      - Without it, one is made that is the same in all tasks of this run for this host, and that no other run has.
+      - The name of the holder. Tasks with the same name are the same holder, so use a unique name.
+      - Defaults to a name that all tasks of this run on this host share, and no other run has.
     type: str
   ttl:
-    description: For how many seconds the lease lasts without renewal, 3 at least.
+    description: Duration of the lease without renewal, in seconds. At least 3.
     type: float
     default: 30
   wait_timeout:
-    description: For how many seconds to wait for the lease. With V(0) the task fails at once if somebody else leads.
+    description: How many seconds to wait for the lease. With V(0) the task fails at once while another holder leads.
     type: float
     default: 0
 seealso:
@@ -52,54 +53,56 @@ seealso:
 attributes:
   check_mode:
     support: full
-    details: Tells whether the lease could be taken or given back. What has to be waited for is taken to end in time.
+    details:
+      - Returns whether the task would acquire or release the lease. It assumes that a lease to wait for is free in
+        time.
   diff_mode:
     support: none
     details: A lease has no content to compare.
 extends_documentation_fragment:
   - openfleet.clusters.attributes
   - openfleet.clusters.s3
-  - openfleet.clusters.s3.place
+  - openfleet.clusters.s3.workload
 """
 
 EXAMPLES = r"""
 - name: Lead for a short time
   block:
-    - name: Take the lease
+    - name: Acquire the lease
       openfleet.clusters.s3_lock:
-        bucket: agreements
+        bucket: coordination
         namespace: shop
         name: database
         ttl: 300
         wait_timeout: 60
       register: lease
 
-    - name: Write down how far it is, under the epoch
+    - name: Record the step under the epoch
       openfleet.clusters.s3_state:
-        bucket: agreements
+        bucket: coordination
         namespace: shop
         name: database
         epoch: "{{ lease.epoch }}"
         step: Inspected
   always:
-    - name: Give back the lease
+    - name: Release the lease
       openfleet.clusters.s3_lock:
-        bucket: agreements
+        bucket: coordination
         namespace: shop
         name: database
         state: released
 
-- name: Look who leads
+- name: Read the lease
   openfleet.clusters.s3_lock:
-    bucket: agreements
+    bucket: coordination
     namespace: shop
     name: database
-    state: seen
-  register: seen
+    state: observed
+  register: current
 
-- name: Tell who leads
+- name: Show the leader
   ansible.builtin.debug:
-    msg: "{{ seen.lock.holder or 'nobody' }}, the last epoch was {{ seen.epoch }}"
+    msg: "{{ current.lock.holder or 'no leader' }}, the last epoch was {{ current.epoch }}"
 """
 
 RETURN = r"""
@@ -109,39 +112,39 @@ lock:
   type: dict
   contains:
     holder:
-      description: Who leads. Empty if nobody does.
+      description: The leader. Empty if there is none.
       type: str
       returned: always
       sample: east
     instance:
-      description: Which process of the holder.
+      description: The process of the holder.
       type: str
       returned: always
       sample: east-5d1c0f2e8a7b6c4d
     epoch:
-      description: The epoch of who leads, or led last. V(0) if nobody ever did.
+      description: The epoch of the current or last leader. V(0) if there never was one.
       type: int
       returned: always
       sample: 7
     ttl:
-      description: For how many seconds it lasts without renewal.
+      description: Duration of the lease without renewal, in seconds.
       type: float
       returned: always
       sample: 30.0
-    acquired:
-      description: When it was taken, on the holder's clock. For people to read; nothing is decided by it.
+    acquired_at:
+      description: When the holder acquired the lease, on its clock. For people to read; no decision depends on it.
       type: str
       returned: always
       sample: "2025-01-01T12:00:00.000+00:00"
-    machine:
-      description: Which machine the holder runs on, since which start of it. Empty if nobody leads.
+    boot_id:
+      description: The boot of the machine that the holder runs on. Empty if there is no leader.
       type: str
       returned: always
       sample: 0d3c4f8e-5a41-4d5b-9d0c-2f6f4c1b7a90
-    stops:
+    deadline:
       description:
-        - Until when the holder was sure to lead when it wrote this, in seconds since that start. A task on the same machine renews the
-          lease until then. To other machines it says nothing.
+        - When the holder must stop acting, in seconds since that boot, as known when it wrote the lease. A task on the
+          same machine can renew the lease until then. The value has no meaning on other machines.
       type: float
       returned: always
       sample: 86420.5
@@ -158,10 +161,10 @@ acting_seconds:
 """
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
-from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import PLACE, S3, Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import S3, WORKLOAD, Spec
 
-SPEC: Spec = PLACE | {
-    "state": {"type": "str", "choices": ["acquired", "released", "seen"], "default": "acquired"},
+SPEC: Spec = WORKLOAD | {
+    "state": {"type": "str", "choices": ["acquired", "released", "observed"], "default": "acquired"},
     "holder": {"type": "str"},
     "ttl": {"type": "float", "default": 30},
     "wait_timeout": {"type": "float", "default": 0},

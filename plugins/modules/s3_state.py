@@ -7,32 +7,36 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: s3_state
-short_description: Read or write the state of a placement in an S3 bucket
+short_description: Read or write the state of a workload in an S3 bucket
 version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - The state is the truth about a placement control. It holds what is wanted, what was decided, and how far it is.
-  - Without O(intent) and O(step) it is read. With one of them it is written, under the epoch of the leader and only if nobody has
-    changed it meanwhile.
-  - Each revision is kept in the history, which M(openfleet.clusters.s3_history_info) shows. What was decided is written by
-    M(openfleet.clusters.s3_decision).
-  - A task that writes first proves, by four requests, that conditions are not lost on the way to the store. Otherwise nothing is written.
+  - The state is the source of truth for a workload. It holds the intent, the decision and the current step.
+  - Without O(intent) and O(step) the task reads the state. Otherwise it writes, under the epoch of the leader and only
+    if the state has not changed since.
+  - Each revision is kept in the history, see M(openfleet.clusters.s3_history_info). Use
+    M(openfleet.clusters.s3_decision) to write the decision.
+  - Before it writes, the task checks with four requests that conditions reach the store. Otherwise nothing is written.
 options:
   intent:
-    description: What is wanted. It replaces the intent as a whole.
+    description: What is wanted. It replaces the whole intent.
     type: dict
   step:
-    description: How far it is.
+    description: The step that the workload has reached.
     type: str
   epoch:
-    description: The epoch of the leader who this is done for. Nothing is written unless it is the current one. Needed to write.
+    description:
+      - The epoch of the leader that this task acts for. The task writes only while this epoch is current. Required to
+        write.
     type: int
   expected_revision:
-    description: The revision that the change is meant for. If the state is at another by now, the task fails, unless it is as wanted.
+    description:
+      - The revision that the change is based on. The task fails if the state has another revision, unless it has the
+        values already.
     type: int
   keep_history:
-    description: How many revisions of the state are kept in the history, the newest.
+    description: How many revisions of the state the history keeps, the newest ones.
     type: int
     default: 1000
 seealso:
@@ -41,35 +45,35 @@ seealso:
 attributes:
   check_mode:
     support: full
-    details: Checks epoch and revision, and tells what would be written.
+    details: Checks epoch and revision, and returns what the task would write.
   diff_mode:
     support: full
     details: Shows the state before and after.
 extends_documentation_fragment:
   - openfleet.clusters.attributes
   - openfleet.clusters.s3
-  - openfleet.clusters.s3.place
+  - openfleet.clusters.s3.workload
 """
 
 EXAMPLES = r"""
 - name: Read the state
   openfleet.clusters.s3_state:
-    bucket: agreements
+    bucket: coordination
     namespace: shop
     name: database
   register: current
 
-- name: Take the lease
+- name: Acquire the lease
   openfleet.clusters.s3_lock:
-    bucket: agreements
+    bucket: coordination
     namespace: shop
     name: database
     holder: maintenance
   register: lease
 
-- name: Write what is wanted, if nobody has changed it since
+- name: Write the intent, if the state has not changed since
   openfleet.clusters.s3_state:
-    bucket: agreements
+    bucket: coordination
     namespace: shop
     name: database
     epoch: "{{ lease.epoch }}"
@@ -79,9 +83,9 @@ EXAMPLES = r"""
       cluster: west
     step: Initiating
 
-- name: Give back the lease
+- name: Release the lease
   openfleet.clusters.s3_lock:
-    bucket: agreements
+    bucket: coordination
     namespace: shop
     name: database
     holder: maintenance
@@ -90,7 +94,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 state:
-  description: The state as it is now.
+  description: The current state.
   returned: success
   type: dict
   contains:
@@ -105,7 +109,7 @@ state:
       returned: always
       sample: {cluster: west}
     step:
-      description: How far it is.
+      description: The step that the workload has reached.
       type: str
       returned: always
       sample: WaitForReadiness
@@ -115,22 +119,22 @@ state:
       returned: always
       sample: 7
     revision:
-      description: Grows with each write. V(0) if nothing was ever written.
+      description: Grows with each write. V(0) if the state was never written.
       type: int
       returned: always
       sample: 23
     leader:
-      description: Who has sealed it.
+      description: The instance that sealed the state.
       type: str
       returned: always
       sample: east-5d1c0f2e8a7b6c4d
     writer:
-      description: Who has written this revision.
+      description: The process that wrote this revision.
       type: str
       returned: always
       sample: local-4711-5d1c0f2e
-    written:
-      description: When, on the writer's clock. For people to read; nothing is decided by it.
+    written_at:
+      description: When, on the writer's clock. For people to read; no decision depends on it.
       type: str
       returned: always
       sample: "2025-01-01T12:00:00.000+00:00"
@@ -142,9 +146,9 @@ revision:
 """
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
-from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import PLACE, S3, Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import S3, WORKLOAD, Spec
 
-SPEC: Spec = PLACE | {
+SPEC: Spec = WORKLOAD | {
     "intent": {"type": "dict"},
     "step": {"type": "str"},
     "epoch": {"type": "int"},

@@ -1,24 +1,25 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The base of the actions that talk to an object store."""
+"""The base of the actions that use an S3 bucket."""
 
 from __future__ import annotations
 
 import os
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import S3, Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import Documents, Place
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import DocumentStore, WorkloadRef
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.renewer import run_identity
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.errors import S3Error
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import ObjectStore, connect
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store_check import Finding, require
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store_check import CaseResult, require_passed
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.base_action import BaseAction
 
 
 class S3Action(BaseAction):
-    """Its actions are given the store that the shared arguments name."""
+    """Passes the store that the shared arguments describe to `work`."""
 
     SHARED: ClassVar[Spec] = S3
     ERRORS: ClassVar[tuple[type[Exception], ...]] = (S3Error,)
@@ -33,18 +34,30 @@ class S3Action(BaseAction):
 
     @abstractmethod
     def work(self, store: ObjectStore, parameters: dict[str, Any]) -> dict[str, Any]:
-        """What the action is for, and what is printed of it."""
+        """Do the task and return its result."""
 
     def identity(self) -> str:
-        """The same in all tasks of this run for this host, and of no other. The parent of this worker is the run itself."""
+        """The same for all tasks of this run on this host, and unique to them.
+
+        The parent of this worker is the run itself.
+        """
         return run_identity(os.getppid(), self._host)
 
     @staticmethod
-    def require(findings: list[Finding], parameters: dict[str, Any]) -> None:
-        """NoConditions unless the proof of the store, or of the way to it, has passed. Whatever writes asks for it before."""
-        require(findings, f"Bucket {parameters['bucket']} at {parameters['endpoint_url'] or 'AWS'}")
+    def require_conditional_writes(
+        check: Callable[[ObjectStore], list[CaseResult]], store: ObjectStore, parameters: dict[str, Any]
+    ) -> None:
+        """Run a check of the store, and raise ConditionalWritesUnsupported if it fails.
+
+        Each task calls this before it writes.
+        """
+        require_passed(check(store), store_name(parameters))
 
     @staticmethod
-    def place(store: ObjectStore, parameters: dict[str, Any]) -> tuple[Place, Documents]:
-        place = Place(parameters["namespace"], parameters["name"])
-        return place, Documents(store, place.identity())
+    def workload(store: ObjectStore, parameters: dict[str, Any]) -> tuple[WorkloadRef, DocumentStore]:
+        workload = WorkloadRef(parameters["namespace"], parameters["name"])
+        return workload, DocumentStore(store, workload.identity())
+
+
+def store_name(parameters: dict[str, Any]) -> str:
+    return f"Bucket {parameters['bucket']} at {parameters['endpoint_url'] or 'AWS'}"

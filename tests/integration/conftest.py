@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import boto3
+import botocore.loaders
+import botocore.session
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
@@ -39,12 +43,20 @@ def orders(quick_hub: Access, tmp_path: Path) -> Iterator[Orders]:
         place.clean_up()
 
 
-@pytest.fixture
-def bucket(s3: StoreAccess) -> dict[str, str]:
-    """A bucket of the sandbox's S3 that no test had before, as the options that name it."""
-    name = f"test-{next(_buckets)}"
+@pytest.fixture(scope="session")
+def s3_client(s3: StoreAccess) -> Iterator[Any]:
+    """One client to create buckets with. While it lives, all clients share what boto3 parses for each of them."""
     secrets = {"aws_access_key_id": s3.access_key, "aws_secret_access_key": s3.secret_key}
-    boto3.client("s3", endpoint_url=s3.endpoint, region_name=s3.region, **secrets).create_bucket(Bucket=name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(botocore.session, "create_loader", functools.cache(botocore.loaders.create_loader))
+        yield boto3.client("s3", endpoint_url=s3.endpoint, region_name=s3.region, **secrets)
+
+
+@pytest.fixture
+def bucket(s3: StoreAccess, s3_client: Any) -> dict[str, str]:
+    """A new bucket of the sandbox's S3, as the options of our modules."""
+    name = f"test-{next(_buckets)}"
+    s3_client.create_bucket(Bucket=name)
     return {
         "bucket": name,
         "endpoint_url": s3.endpoint,
@@ -56,6 +68,6 @@ def bucket(s3: StoreAccess) -> dict[str, str]:
 
 @pytest.fixture
 def faulty(s3: StoreAccess, bucket: dict[str, str]) -> Iterator[tuple[Proxy, dict[str, str]]]:
-    """A proxy that can do harm, and the bucket as it is reached through that."""
+    """A proxy that injects faults, and the bucket as reached through it."""
     with proxy_to(s3) as (proxy, address):
         yield proxy, bucket | {"endpoint_url": address}

@@ -1,4 +1,4 @@
-"""What agreeing through a bucket costs: operations, takeover, a thousand leases in one process, and polling."""
+"""Measures S3 coordination: operations, polling, takeover, and a thousand leases in one process."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import Place
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import WorkloadRef
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.events import Event
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import Lease
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.manager import Event, LeaseManager, Settings
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import BotoBucket, ObjectStore, Stored, connect
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.manager import LeaseManager
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.settings import Settings
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import BotoBucket, ObjectStore, StoredObject, connect
 
 from ...sandbox.sandbox import Sandbox
 from .s3_stores import Options, stores
@@ -41,12 +43,12 @@ def s3_coordination(sandbox: Sandbox) -> Iterator[Row]:
 
 
 def operations(name: str, described: Options) -> Iterator[Row]:
-    """Taking and giving back a lease, against as many bare conditional writes: each round is two writes and a read."""
+    """Acquire and release a lease, compared with the same bare requests: two writes and a read in each round."""
     store = connect(described)
-    lease = Lease(store, Place("bench", f"operations-{name.replace('_', '-')}"), "bench", "bench-1")
-    with timed(f"{ROUNDS} times take and give back a lease on {name}") as taken:
+    lease = Lease(store, WorkloadRef("bench", f"operations-{name.replace('_', '-')}"), "bench", "bench-1")
+    with timed(f"{ROUNDS} times acquire and release a lease on {name}") as taken:
         for _round in range(ROUNDS):
-            lease.attempt()
+            lease.try_acquire()
             lease.release()
     known = store.create(f"floor-{name}", b"0")
     with timed(f"{2 * ROUNDS} bare conditional writes and {ROUNDS} reads on {name}") as bare:
@@ -55,40 +57,40 @@ def operations(name: str, described: Options) -> Iterator[Row]:
             for half in range(2):
                 known = store.replace(f"floor-{name}", f"{number}.{half}".encode(), known)
     floor = f"the same bare requests: {ROUNDS / bare[0]:.0f} /s"
-    yield Row(f"lease taken and given back on {name}", f"{ROUNDS / taken[0]:.0f} /s", floor, f"{taken[0] / bare[0]:.1f} x")
+    yield Row(f"lease acquired and released on {name}", f"{ROUNDS / taken[0]:.0f} /s", floor, f"{taken[0] / bare[0]:.1f} x")
 
 
 def polling(described: Options) -> Iterator[Row]:
-    """A look at what has not changed, against one that sends the content again."""
+    """A poll of an unchanged object, compared with one that sends the content."""
     store = connect(described)
     known = store.create("polled", json.dumps({"state": "x" * 4000}).encode())
     costs = []
-    for title, last in (("Looks at what has not changed", known), ("Looks that send the content", None)):
+    for title, last in (("Polls of an unchanged object", known), ("Polls that send the content", None)):
         cpu = time.process_time()
         with timed(f"1000 {title.lower()}"):
-            for _look in range(1000):
+            for _poll in range(1000):
                 store.get("polled", last)
         costs.append(time.process_time() - cpu)
-    sent = f"with 4 kB sent again: {costs[1]:.2f} s"
-    yield Row("CPU of 1000 looks at what has not changed", f"{costs[0]:.2f} s", sent, f"{costs[0] / costs[1]:.1f} x")
+    sent = f"with 4 kB sent: {costs[1]:.2f} s"
+    yield Row("CPU of 1000 polls of an unchanged object", f"{costs[0]:.2f} s", sent, f"{costs[0] / costs[1]:.1f} x")
 
 
 def takeover(described: Options) -> Iterator[Row]:
-    """From the end of a leader until the next acts, with the default ttl of 30 s: killed, and ended in order."""
-    for title, end, limit in (("killed", "kill", 36), ("ended in order", "terminate", 6)):
-        place = f"takeover-{end}"
-        with contender(described, "east", place) as east:
+    """Time from the end of a leader until the next one acts, with the default ttl of 30 s: killed, and terminated."""
+    for title, end, limit in (("killed", "kill", 36), ("terminated", "terminate", 6)):
+        name = f"takeover-{end}"
+        with contender(described, "east", name) as east:
             wait_for(east, "leader_acquired")
-            with contender(described, "west", place) as west:
+            with contender(described, "west", name) as west:
                 wait_for(west, "state_changed")
-                with timed(f"Leader {title}, until the next acts") as taken:
+                with timed(f"Leader {title}, until the next one acts") as taken:
                     getattr(east, end)()
                     wait_for(west, "leader_acquired")
-        yield Row(f"leader {title}, until the next acts, ttl 30 s", f"{taken[0]:.1f} s", goal=at_most(taken[0], limit, "s"))
+        yield Row(f"leader {title}, until the next one acts, ttl 30 s", f"{taken[0]:.1f} s", goal=at_most(taken[0], limit, "s"))
 
 
 def thousand_leases(described: Options) -> Iterator[Row]:
-    """A process of its own that holds them for a minute."""
+    """One process holds them for a minute."""
     with timed(f"{MANY} leases in one process for {MANY_SECONDS:.0f} s"):
         done = subprocess.run(
             [sys.executable, "-m", __name__, "many"],
@@ -98,27 +100,27 @@ def thousand_leases(described: Options) -> Iterator[Row]:
             check=True,
             env=environment(),
         )
-    told = json.loads(done.stdout)
+    totals = json.loads(done.stdout)
     yield Row(
         f"{MANY} leases held by one process",
-        f"{told['put']:.0f} PUT/s, {told['get']:.0f} GET/s",
-        f"{told['held']} held, {told['lost']} lost, {told['warm']:.0f} s to take them",
+        f"{totals['put']:.0f} PUT/s, {totals['get']:.0f} GET/s",
+        f"{totals['held']} held, {totals['lost']} lost, {totals['warm']:.0f} s to acquire them",
     )
     yield Row(
         "its CPU and memory, 16 connections",
-        f"{told['cpu']:.0%} of a core, {told['memory']} MB",
-        f"without leases: {told['empty']} MB",
+        f"{totals['cpu']:.0%} of a core, {totals['memory']} MB",
+        f"without leases: {totals['empty']} MB",
     )
 
 
 @contextlib.contextmanager
-def contender(described: Options, holder: str, place: str) -> Iterator[subprocess.Popen[str]]:
+def contender(described: Options, holder: str, name: str) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", __name__, "contend"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment())
     try:
         if process.stdin:
             with process.stdin as pipe:
-                json.dump({"store": described, "holder": holder, "place": place}, pipe)
+                json.dump({"store": described, "holder": holder, "name": name}, pipe)
         yield process
     finally:
         process.kill()
@@ -135,14 +137,14 @@ def wait_for(process: subprocess.Popen[str], kind: str) -> None:
             return
 
 
-# What the processes do
+# The processes
 
 
-async def contend(store: Options, holder: str, place: str) -> None:
-    async def tell(event: Event) -> None:
+async def contend(store: Options, holder: str, name: str) -> None:
+    async def emit(event: Event) -> None:
         print(json.dumps(event), flush=True)
 
-    task = asyncio.ensure_future(LeaseManager(connect(store), Settings([Place("bench", place)], holder)).run(tell))
+    task = asyncio.ensure_future(LeaseManager(connect(store), Settings([WorkloadRef("bench", name)], holder)).run(emit))
     asyncio.get_running_loop().add_signal_handler(15, task.cancel)
     with contextlib.suppress(asyncio.CancelledError):
         await task
@@ -153,7 +155,7 @@ class Counted(BotoBucket):
 
     requests: ClassVar[Counter[str]] = Counter()
 
-    def read(self, key: str, known: Stored | None = None) -> Stored | None:
+    def read(self, key: str, known: StoredObject | None = None) -> StoredObject | None:
         self.requests["get"] += 1
         return super().read(key, known)
 
@@ -163,15 +165,15 @@ class Counted(BotoBucket):
 
 
 async def many(described: Options) -> dict[str, Any]:
-    settings = Settings([Place("bench", f"many-{number}") for number in range(MANY)], "bench")
-    keeper = LeaseManager(ObjectStore(Counted(described, settings.connections)), settings)
-    empty, started, told = memory(), time.monotonic(), Counter[str]()
+    settings = Settings([WorkloadRef("bench", f"many-{number}") for number in range(MANY)], "bench")
+    manager = LeaseManager(ObjectStore(Counted(described, settings.connections)), settings)
+    empty, started, totals = memory(), time.monotonic(), Counter[str]()
 
     async def count(event: Event) -> None:
-        told[event["type"]] += 1
+        totals[event["type"]] += 1
 
-    task = asyncio.ensure_future(keeper.run(count))
-    while sum(lease.acting() for lease in keeper.leases) < MANY and time.monotonic() - started < WARM_SECONDS:  # noqa: ASYNC110
+    task = asyncio.ensure_future(manager.run(count))
+    while sum(lease.acting() for lease in manager.leases) < MANY and time.monotonic() - started < WARM_SECONDS:  # noqa: ASYNC110
         await asyncio.sleep(0.5)
     warm = time.monotonic() - started
     before, cpu = Counted.requests.copy(), time.process_time()
@@ -181,8 +183,8 @@ async def many(described: Options) -> dict[str, Any]:
         "cpu": (time.process_time() - cpu) / MANY_SECONDS,
         "memory": memory(),
         "empty": empty,
-        "lost": told["leader_lost"],
-        "held": sum(lease.acting() for lease in keeper.leases),
+        "lost": totals["leader_lost"],
+        "held": sum(lease.acting() for lease in manager.leases),
         "warm": warm,
     }
     task.cancel()

@@ -1,4 +1,4 @@
-"""The S3 servers to measure on: the sandbox's own, and others where this machine has them."""
+"""The S3 servers to measure: the sandbox's own, and others that are on PATH."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BUCKET = "bench"
 
 @contextlib.contextmanager
 def stores(sandbox: Sandbox) -> Iterator[dict[str, Options]]:
-    """How to reach each, by name, with an empty bucket on it. The sandbox runs already; others are used where they are on PATH."""
+    """The options of each server by its name, with an empty bucket. The sandbox runs already."""
     sandbox.up(s3=True)
     own = sandbox.s3()
     found = {"versitygw": options(own.endpoint, own.access_key, own.secret_key)}
@@ -33,7 +33,7 @@ def stores(sandbox: Sandbox) -> Iterator[dict[str, Options]]:
             if program := shutil.which(name):
                 found[name] = stack.enter_context(other(name, program))
         for described in found.values():
-            until(lambda described=described: has_bucket(described), "the bucket is there", 60)  # type: ignore[misc]
+            until(lambda described=described: has_bucket(described), "the bucket exists", 60)  # type: ignore[misc]
         yield found
 
 
@@ -71,6 +71,6 @@ def has_bucket(described: Options) -> bool:
     except client.exceptions.ClientError as error:
         return str(error.response["Error"]["Code"]) in ("BucketAlreadyOwnedByYou", "BucketAlreadyExists")
     except (botocore.exceptions.ConnectionError, botocore.exceptions.HTTPClientError):
-        # It is not up yet.
+        # The server has not started yet.
         return False
     return True

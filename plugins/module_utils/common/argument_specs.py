@@ -66,7 +66,7 @@ S3: Spec = {
     "encryption_mode": {"type": "str", "choices": ["AES256", "aws:kms"]},
     "encryption_kms_key_id": {"type": "str", "no_log": False},
 }
-PLACE: Spec = {"namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}}
+WORKLOAD: Spec = {"namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}}
 ORDERS: Spec = {"api_group": {"type": "str", "default": DEFAULT_GROUP}}
 
 

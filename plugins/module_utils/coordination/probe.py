@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How the API server of a cluster is, asked by one small request. Refused credentials are never called unreachable."""
+"""Probes the API server of a cluster with one small request. Refused credentials are never reported as unreachable."""
 
 from __future__ import annotations
 
@@ -12,18 +12,25 @@ from ..kube.client import Kube
 from ..kube.errors import BadCredentials, Forbidden, KubeError, NotFound, Unauthorized
 from .health import HEALTHY, UNAUTHORIZED, UNREACHABLE
 
-# One request of at most so long: the next probe is the second try, and a report must not be overdue because of a server that hangs.
-SECONDS = 5.0
+# Returns the health of a cluster and the reason for it.
+Probe = Callable[[], tuple[str, str]]
+
+# One request without retries: the next probe is the retry, and a server that hangs must not delay a report beyond its
+# interval.
+TIMEOUT_SECONDS = 5.0
 
 
-def probe_of(options: Mapping[str, Any]) -> Callable[[], tuple[str, str]]:
-    """Ask the API server that `options` describe how it is, and why. Each call reads the options' files anew, which may have changed."""
+def api_server_probe(options: Mapping[str, Any]) -> Probe:
+    """A probe of the API server that `options` describe.
+
+    Each call reads the files in the options again, since they may change.
+    """
 
     def probe() -> tuple[str, str]:
         try:
-            Kube.connect(options, urllib3.Timeout(total=SECONDS), tries=1).get("v1", "Namespace", "default")
+            Kube.connect(options, urllib3.Timeout(total=TIMEOUT_SECONDS), tries=1).get("v1", "Namespace", "default")
         except (Forbidden, NotFound):
-            # It knows us, and answers: that is all that was asked.
+            # The API server answers and accepts the credentials. Nothing else is probed.
             return HEALTHY, ""
         except (BadCredentials, Unauthorized) as error:
             return UNAUTHORIZED, str(error)

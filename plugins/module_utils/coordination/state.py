@@ -1,10 +1,11 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The state of a place, which is the truth; the decision, which mirrors it for all to read; the history, which has every revision.
+"""The state of a workload and its history. The state is the source of truth for intent, decision and step.
 
-- A new leader first seals the state with its epoch. From then on nothing is written under an older one, however late it arrives.
-- A revision is replaced only when it is in the history already, so the history has no gaps, whoever dies when.
-- The history is create-only. What is kept of it are the newest entries, as many as who writes the state wants.
+- A new leader first seals the state with its epoch. From then on no write under an older epoch succeeds, however late
+  it arrives.
+- A revision is replaced only after it is in the history, so the history has no gaps, whichever process dies when.
+- The history is create-only. A writer of the state keeps the newest entries, as many as it was configured to.
 """
 
 from __future__ import annotations
@@ -13,20 +14,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..s3.errors import CoordinationError, Fenced, Missing, PreconditionFailed, StaleRevision
-from .documents import Content, Document, Documents, Place, now
-from .documents import field as field_of
+from ..s3.errors import CoordinationError, Fenced, NoSuchKey, PreconditionFailed, StaleRevision
+from .clock import utc_now
+from .documents import Content, Document, DocumentStore, WorkloadRef, required_field
 
 FIELDS = ("intent", "decision", "step")
-KEEP = 1000
-# The entries beyond those that are kept are counted once in so many revisions.
-PRUNE_EVERY = 50
-SWAP_TRIES = 10
+HISTORY_LIMIT = 1000
+# Old entries are listed and deleted once in so many revisions.
+PRUNE_INTERVAL = 50
+WRITE_ATTEMPTS = 10
 
 
 @dataclass(frozen=True)
 class State:
-    """What is wanted, what was decided, how far it is. Revision 0 was never written."""
+    """Intent, decision and current step. Revision 0: the state was never written."""
 
     epoch: int = 0
     revision: int = 0
@@ -35,54 +36,57 @@ class State:
     step: str = ""
     leader: str = ""
     writer: str = ""
-    written: str = ""
+    written_at: str = ""
     document: Document | None = field(default=None, compare=False, repr=False)
 
     def content(self) -> Content:
         return {name: value for name, value in vars(self).items() if name != "document"}
 
+    def has(self, changes: Mapping[str, Any]) -> bool:
+        return all(getattr(self, name) == value for name, value in changes.items())
+
 
 class History:
-    """All revisions of the state of a place, each in an object of its own that is never written again."""
+    """All revisions of the state of a workload, each in an object that is written once."""
 
-    def __init__(self, documents: Documents, place: Place) -> None:
+    def __init__(self, documents: DocumentStore, workload: WorkloadRef) -> None:
         self._documents = documents
-        self._prefix = place.key("history/")
+        self._prefix = workload.key("history/")
 
     def key(self, state: State) -> str:
-        # Padded, so that the order of the keys is that of the revisions.
+        # Padded, so that keys sort by revision.
         return f"{self._prefix}{state.epoch:010d}-{state.revision:010d}"
 
     def record(self, state: State) -> None:
-        """Keep a revision; one that is there already stays as it is."""
-        for _attempt in range(SWAP_TRIES):
+        """Write a revision unless it is recorded already."""
+        for _attempt in range(WRITE_ATTEMPTS):
             if not state.revision or self._documents.read(self.key(state)):
                 return
             if self.append(state):
                 return
-            # Somebody else has recorded the same revision, or only tried to at the same moment: look again.
-        raise CoordinationError(f"The store refuses {self.key(state)} although it is not there. Check the store.")
+            # Another writer recorded this revision, or tried at the same moment: read again.
+        raise CoordinationError(f"The store refuses to create {self.key(state)} although it does not exist. Check the store.")
 
     def append(self, state: State) -> bool:
-        """Keep a revision that is new. False if that was refused."""
+        """Write a new revision. False if the store refused."""
         try:
-            self._documents.write(self.key(state), state.content() | {"recorded": now()}, None)
+            self._documents.write(self.key(state), state.content() | {"recorded_at": utc_now()}, None)
         except PreconditionFailed:
             return False
         return True
 
     def keys(self) -> list[str]:
-        """Oldest first."""
+        """All keys, oldest first."""
         return self._documents.store.keys(self._prefix)
 
     def entries(self, newest: int | None = None) -> list[Content]:
-        """Oldest first, all or the newest so many."""
+        """All entries, or the newest so many. Oldest first."""
         keys = self.keys()
         found = (self._documents.read(key) for key in keys[max(0, len(keys) - newest) if newest is not None else 0 :])
         return [document.content for document in found if document]
 
-    def prune(self, keep: int = KEEP) -> list[str]:
-        """Delete all but the newest `keep`, which are one at least. The answer has the keys of those deleted."""
+    def prune(self, keep: int = HISTORY_LIMIT) -> list[str]:
+        """Delete all but the newest `keep` entries, at least one. Return the deleted keys."""
         keys = self.keys()
         old = keys[: max(0, len(keys) - max(1, keep))]
         for key in old:
@@ -91,88 +95,94 @@ class History:
 
 
 class StateStore:
-    """The state of a place. Every write is under an epoch, and only if nothing has changed since it was read."""
+    """The state of a workload.
 
-    def __init__(self, documents: Documents, place: Place, writer: str = "", keep: int = KEEP) -> None:
-        self.place = place
-        self.history = History(documents, place)
+    Each write needs the current epoch, and succeeds only if the state is unchanged since it was read.
+    """
+
+    def __init__(self, documents: DocumentStore, workload: WorkloadRef, writer: str = "", keep: int = HISTORY_LIMIT) -> None:
+        self.workload = workload
+        self.history = History(documents, workload)
         self._documents = documents
-        self._key = place.key("state")
+        self._key = workload.key("state")
         self._writer = writer
         self._keep = keep
 
     def read(self, known: State | None = None) -> State:
-        """The state now, `known` itself if nothing has changed since."""
+        """Return the state, or `known` itself if it is unchanged."""
         document = self._documents.read(self._key, known.document if known else None)
         if document is None:
             return State()
         if known and document is known.document:
             return known
         return State(
-            epoch=field_of(document, self._key, "epoch", int),
-            revision=field_of(document, self._key, "revision", int),
-            intent=field_of(document, self._key, "intent", dict),
-            decision=field_of(document, self._key, "decision", dict),
-            step=field_of(document, self._key, "step", str),
-            leader=field_of(document, self._key, "leader", str),
+            epoch=required_field(document, self._key, "epoch", int),
+            revision=required_field(document, self._key, "revision", int),
+            intent=required_field(document, self._key, "intent", dict),
+            decision=required_field(document, self._key, "decision", dict),
+            step=required_field(document, self._key, "step", str),
+            leader=required_field(document, self._key, "leader", str),
             writer=str(document.content.get("writer", "")),
-            written=str(document.content.get("written", "")),
+            written_at=str(document.content.get("written_at", "")),
             document=document,
         )
 
     def seal(self, epoch: int) -> State:
-        """Put the state under a new epoch, as the first thing that a new leader, the writer, does. Twice is once; another's is Fenced."""
-        for _attempt in range(SWAP_TRIES):
+        """Seal the state with the epoch of a new leader, which is the writer.
+
+        Idempotent; Fenced if another leader sealed it.
+        """
+        for _attempt in range(WRITE_ATTEMPTS):
             state = self.read()
             if state.epoch == epoch and state.leader == self._writer:
                 return state
             if state.epoch >= epoch:
-                raise _fenced(self.place, epoch, state)
+                raise _fenced(self.workload, epoch, state)
             try:
                 return self._replace(state, epoch, self._writer, {})
-            except (PreconditionFailed, Missing):
-                # The leader before has written something still, which now is part of what is sealed.
+            except (PreconditionFailed, NoSuchKey):
+                # The previous leader wrote once more; the next attempt seals that revision too.
                 continue
         raise CoordinationError(
-            f"The state of {self.place} changes faster than it can be sealed. Look for what writes it under an old epoch."
+            f"The state of {self.workload} changes faster than it can be sealed. Find the process that writes it under an old epoch."
         )
 
     def write(self, epoch: int, changes: Mapping[str, Any], expected_revision: int | None = None) -> State:
-        """Change some of `FIELDS`. What is so already is not written again."""
-        state = self.plan(epoch, changes, expected_revision)
-        if _is_so(state, changes):
+        """Change some of `FIELDS`. Nothing is written if the state has these values already."""
+        state = self.check_write(epoch, changes, expected_revision)
+        if state.has(changes):
             return state
         try:
             new = self._replace(state, epoch, state.leader, changes)
-        except (PreconditionFailed, Missing) as error:
+        except (PreconditionFailed, NoSuchKey) as error:
             raise StaleRevision(
-                f"The state of {self.place} has changed since revision {state.revision} was read. Nothing was written."
+                f"The state of {self.workload} has changed since revision {state.revision} was read. Nothing was written."
             ) from error
-        # Here and not in a seal: who only takes the lead does not know how many are to be kept.
-        if new.revision % PRUNE_EVERY == 0:
+        # Not in `seal`: a new leader does not know how many entries the tasks keep.
+        if new.revision % PRUNE_INTERVAL == 0:
             self.history.prune(self._keep)
         return new
 
-    def plan(self, epoch: int, changes: Mapping[str, Any], expected_revision: int | None = None) -> State:
-        """The state as it is, if `write` may change it so."""
+    def check_write(self, epoch: int, changes: Mapping[str, Any], expected_revision: int | None = None) -> State:
+        """Return the current state if `write` may make these changes; otherwise raise what `write` would."""
         unknown = sorted(set(changes) - set(FIELDS))
         if unknown:
-            raise CoordinationError(f"The state has no {', '.join(unknown)}; it has {', '.join(FIELDS)}.")
+            raise CoordinationError(f"The state has no field {', '.join(unknown)}. Its fields are {', '.join(FIELDS)}.")
         state = self.read()
         if state.epoch > epoch:
-            raise _fenced(self.place, epoch, state)
+            raise _fenced(self.workload, epoch, state)
         if state.epoch < epoch:
-            raise CoordinationError(f"The state of {self.place} is not sealed with epoch {epoch} yet: a new leader does that first.")
-        if expected_revision not in (None, state.revision) and not _is_so(state, changes):
+            raise CoordinationError(f"The state of {self.workload} is not sealed with epoch {epoch}: the leader seals it first.")
+        if expected_revision not in (None, state.revision) and not state.has(changes):
             raise StaleRevision(
-                f"The state of {self.place} is at revision {state.revision}, not at {expected_revision}. Read it again, and decide again."
+                f"The state of {self.workload} is at revision {state.revision}, not {expected_revision}. Read it again and decide again."
             )
         return state
 
     def _replace(self, state: State, epoch: int, leader: str, changes: Mapping[str, Any]) -> State:
         self.history.record(state)
         fields = {name: getattr(state, name) for name in FIELDS} | dict(changes)
-        new = State(epoch=epoch, revision=state.revision + 1, leader=leader, writer=self._writer, written=now(), **fields)
+        new = State(epoch=epoch, revision=state.revision + 1, leader=leader, writer=self._writer, written_at=utc_now(), **fields)
         content = new.content()
         new = State(**content, document=self._documents.write(self._key, content, state.document))
         if not self.history.append(new):
@@ -180,69 +190,17 @@ class StateStore:
         return new
 
 
-@dataclass(frozen=True)
-class Decided:
-    """What the mirror says, and of which revision of the state."""
-
-    decision: Content = field(default_factory=dict)
-    epoch: int = 0
-    revision: int = 0
-    document: Document | None = field(default=None, compare=False, repr=False)
+def preview(state: State, changes: Mapping[str, Any]) -> State:
+    """The state that `StateStore.write` would leave."""
+    return state if state.has(changes) else replace(state, revision=state.revision + 1, **changes)
 
 
-class Decision:
-    """The decision in an object of its own, for those who need no more than that. It follows the state and never goes back."""
-
-    def __init__(self, documents: Documents, place: Place) -> None:
-        self.place = place
-        self._documents = documents
-        self._key = place.key("decision")
-
-    def read(self, known: Decided | None = None) -> Decided:
-        document = self._documents.read(self._key, known.document if known else None)
-        if document is None:
-            return Decided()
-        if known and document is known.document:
-            return known
-        decision, epoch, revision = (
-            field_of(document, self._key, name, kind) for name, kind in (("decision", dict), ("epoch", int), ("revision", int))
-        )
-        return Decided(decision, epoch, revision, document)
-
-    def publish(self, state: State) -> bool:
-        """Bring the mirror up to date with a state. True if it was behind."""
-        for _attempt in range(SWAP_TRIES):
-            mirror = self.read()
-            if not behind(mirror, state):
-                return False
-            content = {"decision": state.decision, "epoch": state.epoch, "revision": state.revision, "written": now()}
-            try:
-                self._documents.write(self._key, content, mirror.document)
-            except (PreconditionFailed, Missing):
-                continue
-            return True
-        raise CoordinationError(f"The decision of {self.place} changes faster than it can be written. Look for a second writer.")
-
-
-def predicted(state: State, changes: Mapping[str, Any]) -> State:
-    """What `StateStore.write` would make of a state."""
-    if _is_so(state, changes):
-        return state
-    return replace(state, revision=state.revision + 1, **changes)
-
-
-def differences(before: State, after: State) -> dict[str, Content]:
-    """For a person who asks for a diff."""
+def diff(before: State, after: State) -> dict[str, Content]:
+    """The fields before and after, as Ansible shows them with --diff."""
     return {name: {field: getattr(state, field) for field in FIELDS} for name, state in (("before", before), ("after", after))}
 
 
-def _is_so(state: State, changes: Mapping[str, Any]) -> bool:
-    return all(getattr(state, name) == value for name, value in changes.items())
-
-
-def behind(mirror: Decided, state: State) -> bool:
-    return mirror.revision < state.revision and mirror.decision != state.decision
-
-
-def _fenced(place: Place, epoch: int, state: State) -> Fenced:
-    return Fenced(f"The state of {place} is sealed with epoch {state.epoch} by {state.leader}; epoch {epoch} is over. Nothing was written.")
+def _fenced(workload: WorkloadRef, epoch: int, state: State) -> Fenced:
+    return Fenced(
+        f"The state of {workload} is sealed with epoch {state.epoch} by {state.leader}; epoch {epoch} is over. Nothing was written."
+    )

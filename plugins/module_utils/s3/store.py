@@ -1,12 +1,12 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A small conditional object store on S3: each write happens if nothing was there, or if nothing has changed, or not at all.
+"""A conditional object store on S3: creates an object only if there is none, replaces one only if it is unchanged.
 
-A write whose answer is lost, or is a refusal, may have happened all the same: a network, a proxy or a server may have sent it twice. So
-each such write is looked for: is what is stored the very same content, the write has succeeded. Contents must therefore differ from write
-to write, which the documents of `coordination` do by a random number in each.
+A write whose answer is lost, or is a refusal, may still have succeeded: a network, a proxy or a server may have sent it
+twice. So the store reads the object back after such a write. If the stored content is the same, the write has
+succeeded. Contents must therefore differ from write to write; the documents of `coordination` have a nonce for this.
 
-The SDK never repeats a request by itself. What it repeats blindly would be refused by its own first success.
+The SDK never retries by itself: its retry would be refused because of its own first success.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from .errors import (
+    AccessDenied,
     BadOptions,
-    Denied,
-    Missing,
-    NoConditions,
+    ConditionalWritesUnsupported,
     NoSuchBucket,
+    NoSuchKey,
     PreconditionFailed,
     S3Error,
     ServerError,
@@ -39,14 +39,16 @@ except ImportError as error:
     boto3 = botocore = None
     MISSING_LIBRARY = str(error.name)
 
-# Together five seconds at most: a request that hangs must end while there is time for another, before a lease does.
+# Together at most five seconds: a request that hangs must end early enough for another one before a lease ends.
 CONNECT_SECONDS = 2.0
 READ_SECONDS = 2.5
 CONNECTIONS = 16
-READ_TRIES = 2
+READ_ATTEMPTS = 2
+# The largest page that S3 returns.
+LIST_PAGE = 1000
 
-# Of these not all come with a status that says so; the last is what versitygw says of an unknown access key.
-REFUSED = frozenset(
+# Not all of these come with status 401 or 403. versitygw answers the last one for an unknown access key.
+ACCESS_DENIED_CODES = frozenset(
     {
         "AccessDenied",
         "InvalidAccessKeyId",
@@ -62,72 +64,75 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Stored:
-    """An object as it is, or was, in the store."""
+class StoredObject:
+    """One version of an object."""
 
     body: bytes
     etag: str
 
 
 class Bucket(Protocol):
-    """The requests a store answers, one request for each call."""
+    """The requests to one bucket, one request for each call."""
 
-    def read(self, key: str, known: Stored | None = None) -> Stored | None:
-        """The object, None if there is none, and `known` itself if it is still that: then its content is not sent again."""
+    def read(self, key: str, known: StoredObject | None = None) -> StoredObject | None:
+        """Return the object, or None. Return `known` itself if it is unchanged; the store then sends no content."""
 
     def write(self, key: str, body: bytes, match: str | None) -> str:
-        """Write if the object still has the ETag `match`, or with None if there is no object. The answer is the new ETag."""
+        """Write if the object still has the ETag `match`, or if `match` is None and there is no object.
+
+        Return the new ETag.
+        """
 
     def keys(self, prefix: str) -> list[str]:
-        """All keys that begin so, sorted."""
+        """Return all keys with this prefix, sorted."""
 
-    def remove(self, key: str) -> None:
-        """Take the object away; one that is not there is no error."""
+    def delete(self, key: str) -> None:
+        """Delete the object. A missing object is no error."""
 
 
 class ObjectStore:
-    """Reads are tried twice, writes are sent once and looked for when it is not clear whether they happened."""
+    """Retries reads once, sends writes once, and reads back a write without a clear answer."""
 
     def __init__(self, bucket: Bucket) -> None:
         self._bucket = bucket
 
-    def get(self, key: str, known: Stored | None = None) -> Stored | None:
-        """The object; None if there is none; `known` itself if nothing has changed since."""
-        return _again(lambda: self._bucket.read(key, known))
+    def get(self, key: str, known: StoredObject | None = None) -> StoredObject | None:
+        """Return the object, None if there is none, or `known` itself if it is unchanged."""
+        return _retry(lambda: self._bucket.read(key, known))
 
-    def create(self, key: str, body: bytes) -> Stored:
-        """Write what must not be there yet; PreconditionFailed if it is."""
+    def create(self, key: str, body: bytes) -> StoredObject:
+        """Create the object; PreconditionFailed if it exists."""
         return self._write(key, body, None)
 
-    def replace(self, key: str, body: bytes, known: Stored) -> Stored:
-        """Write over what must still be `known`; PreconditionFailed if it has changed, Missing if it is gone."""
+    def replace(self, key: str, body: bytes, known: StoredObject) -> StoredObject:
+        """Replace `known`; PreconditionFailed if the object has changed, NoSuchKey if there is none."""
         return self._write(key, body, known.etag)
 
     def keys(self, prefix: str) -> list[str]:
-        return _again(lambda: self._bucket.keys(prefix))
+        return _retry(lambda: self._bucket.keys(prefix))
 
     def delete(self, key: str) -> None:
-        _again(lambda: self._bucket.remove(key))
+        _retry(lambda: self._bucket.delete(key))
 
-    def _write(self, key: str, body: bytes, match: str | None) -> Stored:
+    def _write(self, key: str, body: bytes, match: str | None) -> StoredObject:
         try:
-            return Stored(body, self._bucket.write(key, body, match))
+            return StoredObject(body, self._bucket.write(key, body, match))
         except (PreconditionFailed, ServerError, Unreachable) as error:
-            found = self._look_for(key, error)
-            if found and found.body == body:
-                return found
+            stored = self._read_back(key, error)
+            if stored and stored.body == body:
+                return stored
             raise
 
-    def _look_for(self, key: str, error: S3Error) -> Stored | None:
+    def _read_back(self, key: str, error: S3Error) -> StoredObject | None:
         try:
             return self.get(key)
         except S3Error as second:
-            raise Unconfirmed(f"{error} Whether it was written all the same is not known: {second}") from second
+            raise Unconfirmed(f"{error} Reading it back failed too, so the write may have succeeded: {second}") from second
 
 
-def _again(call: Callable[[], Result]) -> Result:
-    """What only reads, or can be done twice, is."""
-    for _attempt in range(READ_TRIES - 1):
+def _retry(call: Callable[[], Result]) -> Result:
+    """Retry a request that may be sent twice."""
+    for _attempt in range(READ_ATTEMPTS - 1):
         try:
             return call()
         except (ServerError, Unreachable):
@@ -136,29 +141,32 @@ def _again(call: Callable[[], Result]) -> Result:
 
 
 def connect(options: Mapping[str, Any], connections: int = CONNECTIONS) -> ObjectStore:
-    """The store that `options` describe, by the names that amazon.aws has for them; what is not given comes from AWS's own settings."""
+    """Connect to the store that `options` describe.
+
+    Option names are those of amazon.aws; AWS's own settings fill the gaps.
+    """
     return ObjectStore(BotoBucket(options, connections))
 
 
 class BotoBucket:
-    """One bucket over boto3, with at most `connections` connections."""
+    """One bucket through boto3, over at most `connections` connections."""
 
     def __init__(self, options: Mapping[str, Any], connections: int) -> None:
         if MISSING_LIBRARY:
-            raise BadOptions(f"The Python package {MISSING_LIBRARY} is missing: install boto3 1.40 or newer where Ansible runs.")
+            raise BadOptions(f"The Python package {MISSING_LIBRARY} is missing: install boto3 1.40 or newer on the Ansible controller.")
         self._name = str(options["bucket"])
         self._encryption = _encryption(options)
         try:
             self._client = _client(options, connections)
         except (botocore.exceptions.BotoCoreError, ValueError) as error:
-            raise BadOptions(f"The bucket {self._name} cannot be reached as described: {error}") from error
-        self._where = str(self._client.meta.endpoint_url)
+            raise BadOptions(f"The options of bucket {self._name} are invalid: {error}") from error
+        self._endpoint = str(self._client.meta.endpoint_url)
 
-    def read(self, key: str, known: Stored | None = None) -> Stored | None:
+    def read(self, key: str, known: StoredObject | None = None) -> StoredObject | None:
         condition = {"IfNoneMatch": known.etag} if known else {}
         try:
             answer = self._client.get_object(Bucket=self._name, Key=key, **condition)
-            return Stored(answer["Body"].read(), answer["ETag"])
+            return StoredObject(answer["Body"].read(), answer["ETag"])
         except botocore.exceptions.ClientError as error:
             if _status(error) == 304:
                 return known
@@ -175,16 +183,17 @@ class BotoBucket:
         return str(answer["ETag"])
 
     def keys(self, prefix: str) -> list[str]:
-        found: list[str] = []
-        following: dict[str, str] = {}
+        keys: list[str] = []
+        continuation: dict[str, str] = {}
         while True:
-            page = self._call("LIST", prefix, self._client.list_objects_v2, {"Bucket": self._name, "Prefix": prefix} | following)
-            found += [item["Key"] for item in page.get("Contents", [])]
+            arguments = {"Bucket": self._name, "Prefix": prefix, "MaxKeys": LIST_PAGE} | continuation
+            page = self._call("LIST", prefix, self._client.list_objects_v2, arguments)
+            keys += [item["Key"] for item in page.get("Contents", [])]
             if not page.get("IsTruncated"):
-                return sorted(found)
-            following = {"ContinuationToken": page["NextContinuationToken"]}
+                return sorted(keys)
+            continuation = {"ContinuationToken": page["NextContinuationToken"]}
 
-    def remove(self, key: str) -> None:
+    def delete(self, key: str) -> None:
         self._call("DELETE", key, self._client.delete_object, {"Bucket": self._name, "Key": key})
 
     def _call(self, verb: str, key: str, method: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
@@ -194,34 +203,34 @@ class BotoBucket:
             raise self._error(verb, key, error) from error
 
     def _error(self, verb: str, key: str, error: Exception) -> S3Error:
-        what = f"{verb} {key} in bucket {self._name} at {self._where}"
+        request = f"{verb} {key} in bucket {self._name} at {self._endpoint}"
         if isinstance(error, botocore.exceptions.ClientError):
-            return _refusal(what, error)
-        asked = (
+            return _client_error(request, error)
+        connection_errors = (
             botocore.exceptions.HTTPClientError,
             botocore.exceptions.ConnectionError,
             botocore.exceptions.ResponseStreamingError,
             botocore.exceptions.IncompleteReadError,
         )
-        if isinstance(error, asked):
-            return Unreachable(f"{what}: {error}. Check the address, the network and the certificate.")
-        return BadOptions(f"{what}: {error}")
+        if isinstance(error, connection_errors):
+            return Unreachable(f"{request}: {error}. Check the address, the network and the certificate.")
+        return BadOptions(f"{request}: {error}")
 
 
-def _refusal(what: str, error: Any) -> S3Error:
+def _client_error(request: str, error: Any) -> S3Error:
     status, code = _status(error), _code(error)
-    said = str(error.response.get("Error", {}).get("Message") or code or status)
-    message = f"{what}: {said.rstrip('.')}"
+    reason = str(error.response.get("Error", {}).get("Message") or code or status)
+    message = f"{request}: {reason.rstrip('.')}"
     if status in (409, 412):
-        return PreconditionFailed(f"{message} (somebody else has written it).")
+        return PreconditionFailed(f"{message} (another writer was first).")
     if code == "NoSuchBucket":
-        return NoSuchBucket(f"{what}: there is no such bucket. Create it, or name another.")
-    if status in (401, 403) or code in REFUSED:
-        return Denied(f"{message}. Check the credentials, and what their policy allows: reading, writing, listing, deleting.")
+        return NoSuchBucket(f"{request}: the bucket does not exist. Create it, or set another bucket.")
+    if status in (401, 403) or code in ACCESS_DENIED_CODES:
+        return AccessDenied(f"{message}. Check the credentials; their policy must allow get, put, list and delete.")
     if status == 404:
-        return Missing(f"{message}.")
+        return NoSuchKey(f"{message}.")
     if status == 501 or code == "NotImplemented":
-        return NoConditions(f"{message}. The store does not know conditional writes, so nothing can be agreed on through it.")
+        return ConditionalWritesUnsupported(f"{message}. The store does not support conditional writes: use another store.")
     if status >= 500 or status == 429 or code in ("SlowDown", "RequestTimeout"):
         return ServerError(f"{message} (HTTP status {status}).")
     return S3Error(f"{message} (HTTP status {status}).")
@@ -238,7 +247,7 @@ def _code(error: Any) -> str:
 def _encryption(options: Mapping[str, Any]) -> dict[str, str]:
     mode, key = options.get("encryption_mode"), options.get("encryption_kms_key_id")
     if key and mode != "aws:kms":
-        raise BadOptions("encryption_kms_key_id is given, but encryption_mode is not aws:kms.")
+        raise BadOptions("encryption_kms_key_id needs encryption_mode aws:kms: set both.")
     return ({"ServerSideEncryption": mode} if mode else {}) | ({"SSEKMSKeyId": key} if key else {})
 
 
@@ -250,10 +259,10 @@ def _client(options: Mapping[str, Any], connections: int) -> Any:
         region_name=options.get("region") or os.environ.get("AWS_REGION"),
         profile_name=options.get("profile"),
     )
-    named = options.get("endpoint_url"), os.environ.get("AWS_ENDPOINT_URL_S3"), os.environ.get("AWS_ENDPOINT_URL")
-    endpoint = next(filter(None, named), None)
+    endpoints = options.get("endpoint_url"), os.environ.get("AWS_ENDPOINT_URL_S3"), os.environ.get("AWS_ENDPOINT_URL")
+    endpoint = next(filter(None, endpoints), None)
     path_style = options.get("path_style")
-    # Stores that are not AWS's seldom have a host name for each bucket.
+    # Stores other than AWS seldom have a host name for each bucket.
     style = "path" if path_style or (path_style is None and endpoint) else "auto"
     config = botocore.config.Config(
         connect_timeout=CONNECT_SECONDS,
@@ -261,9 +270,9 @@ def _client(options: Mapping[str, Any], connections: int) -> Any:
         max_pool_connections=connections,
         retries={"total_max_attempts": 1, "mode": "standard"},
         s3={"addressing_style": style},
-        # Older stores refuse the checksums that newer SDKs add where nobody has asked for any.
+        # Older stores refuse the checksums that newer SDKs add by default.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
     )
-    checked: Any = False if options.get("validate_certs") is False else options.get("aws_ca_bundle")
-    return session.client("s3", endpoint_url=endpoint, verify=checked, config=config)
+    verify: Any = False if options.get("validate_certs") is False else options.get("aws_ca_bundle")
+    return session.client("s3", endpoint_url=endpoint, verify=verify, config=config)

@@ -1,13 +1,11 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The proof that a store honours conditions, one case after the other and in a race. Everything else here relies on it.
+"""Checks that a store honours conditional writes, case by case and in races. It uses objects of its own.
 
-It is made on objects of its own. A store that ignores a condition writes where it should have refused, and that is seen.
-
-Who begins to lead proves the store as a whole. A task that writes under an epoch proves only its way to the store, by four requests where
-the whole takes a hundred: that the store itself is sound, in races too, its leader has proven, but a proxy that drops conditions may stand
-before this one alone. Nothing is remembered from task to task. In the store it would say nothing of the way, and on the machine nothing
-of the proxy that was put there since.
+A new leader runs the full check. A task that writes under an epoch runs the quick check: four requests instead of a
+hundred. The leader has checked the store; the quick check only has to find a proxy in front of this client that drops
+conditions. No result is cached: one in the store would say nothing about the network path, and one on the machine
+nothing about a proxy that was added since.
 """
 
 from __future__ import annotations
@@ -17,126 +15,124 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from .errors import Missing, NoConditions, PreconditionFailed
-from .store import ObjectStore, Stored
+from .errors import ConditionalWritesUnsupported, NoSuchKey, PreconditionFailed
+from .store import ObjectStore, StoredObject
 
-FOLDER = "coordination-check/"
-# The one object that is not deleted: whoever proves a way is refused to write it.
-STANDING = f"{FOLDER}standing"
-# As an ETag looks, of an object that never was.
-NEVER = Stored(b"", '"' + "0" * 32 + '"')
+PREFIX = "coordination-check/"
+# The only object that stays: each quick check must be refused when it tries to write it.
+PERMANENT_KEY = f"{PREFIX}permanent"
+# Has the form of an ETag, and no object ever had it.
+NEVER_STORED = StoredObject(b"", '"' + "0" * 32 + '"')
 RACERS = 8
 ROUNDS = 3
 
-DONE, REFUSED, ABSENT = "done", "refused", "nothing there"
+WRITTEN, REFUSED, NOT_FOUND = "written", "refused", "not found"
+CREATE_EXISTING, REPLACE_CHANGED = "create an existing object", "replace a changed object"
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One case: what has to happen, and what did."""
+class CaseResult:
+    """One case: the expected and the actual outcome."""
 
     case: str
     expected: str
-    seen: str
+    actual: str
 
     @property
     def passed(self) -> bool:
-        return self.expected == self.seen
+        return self.expected == self.actual
 
 
-def prove(store: ObjectStore) -> list[Finding]:
-    """Try every condition. What the store cannot be asked at all (no such bucket, denied) is an error, not a finding."""
-    key = f"{FOLDER}{secrets.token_hex(8)}"
+def full_check(store: ObjectStore) -> list[CaseResult]:
+    """Try every condition. A store that cannot answer (no such bucket, access denied) is an error, not a failed case."""
+    key = f"{PREFIX}{secrets.token_hex(8)}"
     try:
-        return [*_one_by_one(store, key), *_races(store, f"{key}-race")]
+        return [*_single_writer(store, key), *_races(store, f"{key}-race")]
     finally:
         for used in (key, *(f"{key}-race-{number}" for number in range(ROUNDS))):
             store.delete(used)
 
 
-def prove_way(store: ObjectStore) -> list[Finding]:
-    """Whether both conditions reach a store that is known to honour them."""
-    created = _outcome(lambda: store.create(STANDING, _body()))
-    if created == DONE:
-        # It was not there yet, or the condition was lost.
-        created = _outcome(lambda: store.create(STANDING, _body()))
-    replaced = _outcome(lambda: store.replace(STANDING, _body(), NEVER))
-    return [Finding("create what is there", REFUSED, created), Finding("replace what has changed", REFUSED, replaced)]
+def quick_check(store: ObjectStore) -> list[CaseResult]:
+    """Check that both conditions reach a store that passed the full check."""
+    created = _outcome(lambda: store.create(PERMANENT_KEY, _body()))
+    if created == WRITTEN:
+        # Either the object did not exist yet, or the condition was dropped.
+        created = _outcome(lambda: store.create(PERMANENT_KEY, _body()))
+    replaced = _outcome(lambda: store.replace(PERMANENT_KEY, _body(), NEVER_STORED))
+    return [CaseResult(CREATE_EXISTING, REFUSED, created), CaseResult(REPLACE_CHANGED, REFUSED, replaced)]
 
 
-def require(findings: list[Finding], where: str) -> None:
-    """NoConditions, with all that went wrong, unless the proof has passed."""
-    failed = [f"{finding.case}: {finding.seen} instead of {finding.expected}" for finding in findings if not finding.passed]
+def require_passed(results: list[CaseResult], store_name: str) -> None:
+    """Raise ConditionalWritesUnsupported with all failed cases, if there are any."""
+    failed = [f"{result.case}: {result.actual} instead of {result.expected}" for result in results if not result.passed]
     if failed:
-        raise NoConditions(
-            f"{where} does not honour conditional writes, so two leaders could act at once; nothing is done on it. {'; '.join(failed)}. "
-            "Use a store that knows If-None-Match and If-Match, and look for a proxy in between that drops these headers."
+        raise ConditionalWritesUnsupported(
+            f"{store_name} does not honour conditional writes, so two leaders could act at once. Nothing was written. {'; '.join(failed)}. "
+            "Use a store that supports If-None-Match and If-Match, and check for a proxy that drops these headers."
         )
 
 
-def table(findings: list[Finding]) -> str:
-    """For a person to read."""
-    rows = [("case", "expected", "seen", "")] + [(f.case, f.expected, f.seen, "ok" if f.passed else "FAILED") for f in findings]
+def format_table(results: list[CaseResult]) -> str:
+    """The results as a table of text."""
+    header = ("case", "expected", "actual", "")
+    rows = [header] + [(each.case, each.expected, each.actual, "ok" if each.passed else "FAILED") for each in results]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
 
 
-def _one_by_one(store: ObjectStore, key: str) -> list[Finding]:
+def _single_writer(store: ObjectStore, key: str) -> list[CaseResult]:
     first = _body()
-    findings = [
-        Finding("replace what is not there", ABSENT, _outcome(lambda: store.replace(key, _body(), NEVER))),
-        Finding("create what is not there", DONE, _outcome(lambda: store.create(key, first))),
+    results = [
+        CaseResult("replace a missing object", NOT_FOUND, _outcome(lambda: store.replace(key, _body(), NEVER_STORED))),
+        CaseResult("create a missing object", WRITTEN, _outcome(lambda: store.create(key, first))),
     ]
     known = store.get(key)
-    found = "the same" if known and known.body == first else "something else"
-    findings.append(Finding("read what was written", "the same", found))
-    findings.append(Finding("create what is there", REFUSED, _outcome(lambda: store.create(key, _body()))))
+    content = "same content" if known and known.body == first else "other content"
+    results.append(CaseResult("read the written object", "same content", content))
+    results.append(CaseResult(CREATE_EXISTING, REFUSED, _outcome(lambda: store.create(key, _body()))))
     if known:
-        same = store.get(key, known)
-        findings.append(
-            Finding("read what has not changed, if it has changed", "unchanged", "unchanged" if same is known else "sent again")
-        )
-        findings.append(Finding("replace what has not changed", DONE, _outcome(lambda: store.replace(key, _body(), known))))
-        findings.append(Finding("replace what has changed", REFUSED, _outcome(lambda: store.replace(key, _body(), known))))
-    listed = "listed" if key in store.keys(FOLDER) else "not listed"
-    return [*findings, Finding("list what was written", "listed", listed)]
+        again = store.get(key, known)
+        results.append(CaseResult("conditional read of an unchanged object", "not sent", "not sent" if again is known else "sent"))
+        results.append(CaseResult("replace an unchanged object", WRITTEN, _outcome(lambda: store.replace(key, _body(), known))))
+        results.append(CaseResult(REPLACE_CHANGED, REFUSED, _outcome(lambda: store.replace(key, _body(), known))))
+    listed = "listed" if key in store.keys(PREFIX) else "not listed"
+    return [*results, CaseResult("list the written object", "listed", listed)]
 
 
-def _races(store: ObjectStore, key: str) -> list[Finding]:
-    """Several writers at the same moment, over several connections: one must win, in each round."""
+def _races(store: ObjectStore, prefix: str) -> list[CaseResult]:
+    """Concurrent writers over several connections: each round must have exactly one winner."""
     created, replaced = [], []
     for number in range(ROUNDS):
-        place = f"{key}-{number}"
-        created.append(_winners(lambda place=place: store.create(place, _body())))  # type: ignore[misc]
-        known = store.get(place)
+        key = f"{prefix}-{number}"
+        created.append(_winners(lambda key=key: store.create(key, _body())))  # type: ignore[misc]
+        known = store.get(key)
         if known:
-            replaced.append(_winners(lambda place=place, known=known: store.replace(place, _body(), known)))  # type: ignore[misc]
-    one = f"{ROUNDS} rounds, 1 winner each"
-    return [
-        Finding(f"{RACERS} create at the same moment", one, _told(created, one)),
-        Finding(f"{RACERS} replace at the same moment", one, _told(replaced, one)),
-    ]
+            replaced.append(_winners(lambda key=key, known=known: store.replace(key, _body(), known)))  # type: ignore[misc]
+    return [_race_result(f"{RACERS} concurrent creates", created), _race_result(f"{RACERS} concurrent replaces", replaced)]
 
 
-def _winners(write: Callable[[], Stored]) -> int:
+def _race_result(case: str, winners: list[int]) -> CaseResult:
+    expected = f"{ROUNDS} rounds, 1 winner each"
+    actual = expected if winners == [1] * ROUNDS else f"winners: {', '.join(map(str, winners)) or 'none'}"
+    return CaseResult(case, expected, actual)
+
+
+def _winners(write: Callable[[], StoredObject]) -> int:
     with ThreadPoolExecutor(RACERS) as racers:
-        return [racer.result() for racer in [racers.submit(_outcome, write) for _number in range(RACERS)]].count(DONE)
+        return [racer.result() for racer in [racers.submit(_outcome, write) for _number in range(RACERS)]].count(WRITTEN)
 
 
-def _told(winners: list[int], one: str) -> str:
-    return one if winners == [1] * ROUNDS else f"winners: {', '.join(map(str, winners)) or 'none'}"
-
-
-def _outcome(write: Callable[[], Stored]) -> str:
+def _outcome(write: Callable[[], StoredObject]) -> str:
     try:
         write()
     except PreconditionFailed:
         return REFUSED
-    except Missing:
-        return ABSENT
-    except NoConditions as error:
-        return f"not known to the store ({error})"
-    return DONE
+    except NoSuchKey:
+        return NOT_FOUND
+    except ConditionalWritesUnsupported as error:
+        return f"not supported ({error})"
+    return WRITTEN
 
 
 def _body() -> bytes:

@@ -178,18 +178,18 @@ def test_examples_of_registries(hub: Access, tmp_path: Path) -> None:
     assert played["Remove the registry, and leave the secrets"].changed
 
 
-def test_examples_of_agreeing_through_a_bucket(s3: StoreAccess, tmp_path: Path) -> None:
+def test_examples_of_s3_coordination(s3: StoreAccess, tmp_path: Path) -> None:
     secrets = {"aws_access_key_id": s3.access_key, "aws_secret_access_key": s3.secret_key}
-    boto3.client("s3", endpoint_url=s3.endpoint, region_name=s3.region, **secrets).create_bucket(Bucket="agreements")
+    boto3.client("s3", endpoint_url=s3.endpoint, region_name=s3.region, **secrets).create_bucket(Bucket="coordination")
     settings = {"AWS_ENDPOINT_URL_S3": s3.endpoint, "AWS_REGION": s3.region} | {name.upper(): value for name, value in secrets.items()}
     named = ("s3_coordination_check", "s3_state", "s3_decision", "s3_lock", "s3_history_info")
     played = play(tmp_path, [task for module in named for task in examples(module)], environment=settings)
     assert played.code == 0, played.output
-    assert any("8 create at the same moment" in line for line in played["Show the table"].result["msg"])
-    assert played["Write what is wanted, if nobody has changed it since"].changed
-    assert played["Tell where it runs"].result["msg"] == "west"
-    assert played["Tell who leads"].result["msg"] == "nobody, the last epoch was 3"
-    assert played["Tell how it came about"].result["msg"] == ["Completed", "Completed", "Inspected"]
+    assert any("8 concurrent creates" in line for line in played["Show the table"].result["msg"])
+    assert played["Write the intent, if the state has not changed since"].changed
+    assert played["Show where the workload runs"].result["msg"] == "west"
+    assert played["Show the leader"].result["msg"] == "no leader, the last epoch was 3"
+    assert played["Show the steps"].result["msg"] == ["Completed", "Completed", "Inspected"]
     assert s3.secret_key not in played.output
 
 

@@ -1,4 +1,4 @@
-"""The S3 modules as a playbook uses them, on a real S3 server: twice, in check mode, with what is wrong."""
+"""The S3 modules on a real S3 server: repeated, in check mode, with errors. One playbook shows them in Ansible itself."""
 
 from __future__ import annotations
 
@@ -6,226 +6,204 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import Documents, Place, awake
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.clock import boottime
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.decision import DecisionStore
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import DocumentStore, WorkloadRef
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import Lease
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import Decision, StateStore
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import StateStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import connect
 
-from ..support.playbooks import Answer, Played, Task, play, task
+from ..support.actions import answer
+from ..support.playbooks import Answer, play, task
 from ..support.s3_proxy import Proxy
 
 Options = dict[str, Any]
-PLACE = Place("shop", "database")
+WORKLOAD = WorkloadRef("shop", "database")
 
 
-class Run:
-    """Tasks against one bucket, of which each that fails lets the next go on."""
+class Tasks:
+    """Tasks for one workload in one bucket."""
 
-    def __init__(self, bucket: Options, folder: Path) -> None:
-        self._bucket, self._folder = bucket, folder
-        self._tasks: list[Task] = []
+    def __init__(self, bucket: Options) -> None:
+        self._options = bucket | WORKLOAD.identity()
 
-    def __call__(self, module: str, called: str, *, check: bool = False, **arguments: Any) -> None:
-        place = {} if module == "s3_coordination_check" else PLACE.identity()
-        self._tasks.append(task(module, called, check=check, **self._bucket | place | arguments))
+    def __call__(self, module: str, *, check: bool = False, **arguments: Any) -> Answer:
+        return answer(module, check=check, **self._options | arguments)
 
-    def play(self) -> Played:
-        played = play(self._folder, self._tasks)
-        assert self._bucket["secret_key"] not in played.output
-        return played
+    def values(self, module: str, *names: str, check: bool = False, **arguments: Any) -> list[Any]:
+        """Values of the result of a task that succeeds."""
+        result = self(module, check=check, **arguments)
+        assert not result.failed, result.result
+        return [result.result[name] for name in names]
+
+    def reason(self, module: str, *, check: bool = False, **arguments: Any) -> str:
+        """The reason of a task that fails."""
+        result = self(module, check=check, **arguments)
+        assert result.failed, result.result
+        return str(result.result["reason"])
 
 
 @pytest.fixture
-def run(bucket: Options, tmp_path: Path) -> Run:
-    return Run(bucket, tmp_path)
+def tasks(bucket: Options) -> Tasks:
+    return Tasks(bucket)
 
 
 @pytest.fixture
-def documents(bucket: Options) -> Documents:
-    return Documents(connect(bucket), PLACE.identity())
+def documents(bucket: Options) -> DocumentStore:
+    return DocumentStore(connect(bucket), WORKLOAD.identity())
 
 
-def told(answer: Answer, *names: str) -> list[Any]:
-    assert not answer.failed, answer.result
-    return [answer.result[name] for name in names]
+def test_playbook_holds_one_lease_in_all_its_tasks(bucket: Options, tmp_path: Path) -> None:
+    """Each task is a process of its own; the run is the holder."""
+    options = bucket | WORKLOAD.identity()
+    played = play(
+        tmp_path,
+        [
+            task("s3_lock", "preview", check=True, **options),
+            task("s3_lock", "acquire", ttl=600, **options),
+            task("s3_lock", "renew", ttl=600, **options),
+            task("s3_state", "write", epoch=1, step="One", **options),
+            task("s3_state", "fail", epoch=7, step="Two", **options),
+            task("s3_lock", "release", state="released", **options),
+            task("s3_coordination_check", "check", check=True, **bucket),
+        ],
+    )
+    epochs = {name: [played.fine(name).result[key] for key in ("changed", "epoch")] for name in ("preview", "acquire", "renew", "release")}
+    assert epochs == {"preview": [True, 1], "acquire": [True, 1], "renew": [False, 1], "release": [True, 1]}
+    assert played["write"].changed
+    assert played["fail"].result["reason"] == "Fenced"
+    assert played.answers.get("check") is None or played["check"].result["skipped"]
+    assert bucket["secret_key"] not in played.output
 
 
-def test_a_lease_is_taken_renewed_and_given_back(run: Run) -> None:
-    run("s3_lock", "before", state="seen")
-    run("s3_lock", "predicted", check=True)
-    run("s3_lock", "taken", ttl=60)
-    run("s3_lock", "again in check mode", check=True)
-    run("s3_lock", "again", ttl=60)
-    run("s3_lock", "other", holder="west")
-    run("s3_lock", "other in check mode", check=True, holder="west")
-    run("s3_lock", "not other's to give back", holder="west", state="released")
-    run("s3_lock", "give back in check mode", check=True, state="released")
-    run("s3_lock", "given back", state="released")
-    run("s3_lock", "given back again", state="released")
-    run("s3_lock", "next", holder="west", wait_timeout=5)
-    run("s3_lock", "after", state="seen")
-    played = run.play()
-    assert told(played["before"], "changed", "epoch") == [False, 0]
-    assert told(played["predicted"], "changed", "epoch") == [True, 1]
-    assert told(played["taken"], "changed", "epoch") == [True, 1]
-    assert 30 < played["taken"].result["acting_seconds"] <= 40
-    assert told(played["again in check mode"], "changed", "epoch") == [False, 1]
-    assert told(played["again"], "changed", "epoch") == [False, 1]
-    for refused in ("other", "other in check mode"):
-        assert played[refused].result["reason"] == "Held"
-        assert "under epoch 1" in played[refused].message
-        assert "wait_timeout" in played[refused].message
-    assert not played.fine("not other's to give back").changed
-    assert played.fine("give back in check mode").changed
-    assert told(played["given back"], "changed", "epoch") == [True, 1]
-    assert not played.fine("given back again").changed
-    assert told(played["next"], "changed", "epoch") == [True, 2]
-    assert played["after"].result["lock"]["holder"] == "west"
+def test_lease_is_acquired_renewed_and_released(tasks: Tasks) -> None:
+    assert tasks.values("s3_lock", "changed", "epoch", state="observed") == [False, 0]
+    assert tasks.values("s3_lock", "changed", "epoch", check=True) == [True, 1]
+    acquired = tasks.values("s3_lock", "changed", "epoch", "acting_seconds", ttl=600)
+    assert acquired[:2] == [True, 1]
+    assert 0 < acquired[2] <= 400
+    assert tasks.values("s3_lock", "changed", "epoch", check=True) == [False, 1]
+    assert tasks.values("s3_lock", "changed", "epoch", ttl=600) == [False, 1]
+    for check in (False, True):
+        refused = tasks("s3_lock", check=check, holder="west")
+        assert refused.result["reason"] == "LeaseHeld"
+        assert "under epoch 1" in refused.message
+        assert "wait_timeout" in refused.message
+    assert tasks.values("s3_lock", "changed", holder="west", state="released") == [False]
+    assert tasks.values("s3_lock", "changed", check=True, state="released") == [True]
+    assert tasks.values("s3_lock", "changed", "epoch", state="released") == [True, 1]
+    assert tasks.values("s3_lock", "changed", state="released") == [False]
+    assert tasks.values("s3_lock", "changed", "epoch", holder="west", wait_timeout=5) == [True, 2]
+    assert tasks.values("s3_lock", "lock", state="observed")[0]["holder"] == "west"
 
 
-def test_a_term_that_is_over_is_not_renewed_though_nobody_else_has_led(run: Run, documents: Documents) -> None:
-    # As the task of an hour ago has left it.
-    assert Lease(documents.store, PLACE, "east", "east", 30, lambda: awake() - 3600).attempt()
-    run("s3_lock", "predicted", check=True, holder="east")
-    run("s3_lock", "begins anew", holder="east", ttl=600)
-    run("s3_lock", "again", holder="east", ttl=600)
-    run("s3_lock", "once more", holder="east", ttl=600)
-    played = run.play()
-    for new in ("predicted", "begins anew"):
-        assert told(played[new], "changed", "epoch") == [True, 2]
-    for same in ("again", "once more"):
-        assert told(played[same], "changed", "epoch") == [False, 2]
-    # What a renewal has gained is known to the next task.
-    assert played["again"].result["lock"]["stops"] > played["begins anew"].result["lock"]["stops"]
+def test_expired_term_is_not_renewed_although_no_other_holder_led(tasks: Tasks, documents: DocumentStore) -> None:
+    # As a task an hour ago has left the lease.
+    assert Lease(documents.store, WORKLOAD, "east", "east", 30, lambda: boottime() - 3600).try_acquire()
+    assert tasks.values("s3_lock", "changed", "epoch", check=True, holder="east") == [True, 2]
+    first, second, third = (tasks.values("s3_lock", "changed", "epoch", "lock", holder="east", ttl=600) for _task in range(3))
+    assert first[:2] == [True, 2]
+    assert second[:2] == third[:2] == [False, 2]
+    # The next task knows the deadline that a renewal gained.
+    assert second[2]["deadline"] > first[2]["deadline"]
 
 
-def test_a_lease_of_one_who_died_is_taken_over_when_it_has_expired(run: Run, documents: Documents) -> None:
-    dead = Lease(documents.store, PLACE, "dead", "dead-1", 10)
-    assert dead.attempt()
-    run("s3_lock", "too early", holder="west", wait_timeout=1)
-    run("s3_lock", "in time", holder="west", wait_timeout=60)
-    played = run.play()
-    assert played["too early"].result["reason"] == "Held"
-    assert told(played["in time"], "changed", "epoch") == [True, 2]
+def test_lease_of_a_dead_holder_is_taken_over_when_it_has_expired(tasks: Tasks, documents: DocumentStore) -> None:
+    dead = Lease(documents.store, WORKLOAD, "dead", "dead-1", 3)
+    assert dead.try_acquire()
+    assert tasks.reason("s3_lock", holder="west", wait_timeout=0.5) == "LeaseHeld"
+    assert tasks.values("s3_lock", "changed", "epoch", holder="west", wait_timeout=120) == [True, 2]
     assert not dead.acting()
 
 
-def test_state_and_decision_are_written_under_the_epoch_and_once(run: Run, documents: Documents) -> None:
-    run("s3_state", "empty")
-    run("s3_state", "without an epoch", step="One")
-    run("s3_lock", "lead", holder="east")
+def test_state_and_decision_are_written_under_the_epoch_and_once(tasks: Tasks, documents: DocumentStore) -> None:
+    assert tasks.values("s3_state", "changed", "revision") == [False, 0]
+    assert "epoch" in tasks("s3_state", step="One").message
+    tasks.values("s3_lock", holder="east", ttl=600)
     wanted = {"epoch": 1, "intent": {"cluster": "west"}, "step": "One"}
-    run("s3_state", "predicted", check=True, **wanted)
-    run("s3_state", "written", expected_revision=1, **wanted)
-    run("s3_state", "again", expected_revision=1, **wanted)
-    run("s3_state", "stale", expected_revision=1, epoch=1, step="Two")
-    run("s3_state", "wrong epoch", epoch=7, step="Two")
-    run("s3_decision", "decision predicted", check=True, epoch=1, decision={"cluster": "west"})
-    run("s3_decision", "decided", epoch=1, decision={"cluster": "west"}, step="Two")
-    run("s3_decision", "decided again", epoch=1, decision={"cluster": "west"}, step="Two")
-    run("s3_decision", "read")
-    run("s3_history_info", "history", newest=2)
-    run("s3_lock", "stop", holder="east", state="released")
-    run("s3_state", "after the release", epoch=1, step="Three")
-    run("s3_lock", "other leads", holder="west")
-    run("s3_decision", "old epoch", epoch=1, decision={"cluster": "east"})
-    played = run.play()
-    assert told(played["empty"], "changed", "revision") == [False, 0]
-    assert "epoch" in played["without an epoch"].message
-    assert told(played["predicted"], "changed", "revision") == [True, 2]
-    assert played["predicted"].result["diff"]["after"]["step"] == "One"
-    assert told(played["written"], "changed", "revision") == [True, 2]
-    assert played["written"].result["diff"]["before"]["step"] == ""
-    assert told(played["again"], "changed", "revision") == [False, 2]
-    assert played["stale"].result["reason"] == "StaleRevision"
-    assert played["wrong epoch"].result["reason"] == "Fenced"
-    assert told(played["decision predicted"], "changed", "mirrored") == [True, False]
-    assert told(played["decided"], "changed", "revision", "mirrored") == [True, 3, True]
-    assert told(played["decided again"], "changed", "revision") == [False, 3]
-    assert told(played["read"], "changed", "decision", "mirrored") == [False, {"cluster": "west"}, True]
-    history = played.fine("history").result
-    assert [entry["revision"] for entry in history["history"]] == [2, 3]
-    assert history["kept"] == 3
-    assert "nonce" not in history["history"][0]
-    assert played["after the release"].result["reason"] == "Fenced"
-    assert played["old epoch"].result["reason"] == "Fenced"
-    assert StateStore(documents, PLACE).read().step == "Two"
-    assert Decision(documents, PLACE).read().decision == {"cluster": "west"}
+    changed, revision, diff = tasks.values("s3_state", "changed", "revision", "diff", check=True, **wanted)
+    assert (changed, revision, diff["after"]["step"]) == (True, 2, "One")
+    changed, revision, diff = tasks.values("s3_state", "changed", "revision", "diff", expected_revision=1, **wanted)
+    assert (changed, revision, diff["before"]["step"]) == (True, 2, "")
+    assert tasks.values("s3_state", "changed", "revision", expected_revision=1, **wanted) == [False, 2]
+    assert tasks.reason("s3_state", expected_revision=1, epoch=1, step="Two") == "StaleRevision"
+    assert tasks.reason("s3_state", epoch=7, step="Two") == "Fenced"
+    decision = {"epoch": 1, "decision": {"cluster": "west"}}
+    assert tasks.values("s3_decision", "changed", "published", check=True, **decision) == [True, False]
+    assert tasks.values("s3_decision", "changed", "revision", "published", step="Two", **decision) == [True, 3, True]
+    assert tasks.values("s3_decision", "changed", "revision", step="Two", **decision) == [False, 3]
+    assert tasks.values("s3_decision", "changed", "decision", "published") == [False, {"cluster": "west"}, True]
+    history, kept = tasks.values("s3_history_info", "history", "kept", newest=2)
+    assert ([entry["revision"] for entry in history], kept) == ([2, 3], 3)
+    assert "nonce" not in history[0]
+    tasks.values("s3_lock", holder="east", state="released")
+    assert tasks.reason("s3_state", epoch=1, step="Three") == "Fenced"
+    tasks.values("s3_lock", holder="west")
+    assert tasks.reason("s3_decision", epoch=1, decision={"cluster": "east"}) == "Fenced"
+    assert StateStore(documents, WORKLOAD).read().step == "Two"
+    assert DecisionStore(documents, WORKLOAD).read().decision == {"cluster": "west"}
 
 
-def test_places_whose_names_make_the_same_key_are_told_apart(run: Run) -> None:
-    run("s3_lock", "first", namespace="a-b", name="c", holder="east")
+def test_workloads_with_the_same_key_are_told_apart(tasks: Tasks) -> None:
+    tasks.values("s3_lock", namespace="a-b", name="c", holder="east")
     for module in ("s3_lock", "s3_state", "s3_decision"):
-        run(module, module, namespace="a", name="b-c")
-    run("s3_lock", "bad name", namespace="A/b", name="c")
-    played = run.play()
-    assert not played["first"].failed
-    for module in ("s3_lock", "s3_state", "s3_decision"):
-        assert played[module].result["reason"] == "WrongIdentity"
-        assert "Rename one" in played[module].message
-    assert "'A/b' is no name" in played["bad name"].message
+        refused = tasks(module, namespace="a", name="b-c")
+        assert refused.result["reason"] == "WrongIdentity"
+        assert "Rename one" in refused.message
+    assert "'A/b' is not a valid name" in tasks("s3_lock", namespace="A/b", name="c").message
 
 
-def test_store_is_proven_or_refused_with_a_table(run: Run, faulty: tuple[Proxy, Options]) -> None:
+def test_check_of_a_store_returns_a_table(bucket: Options, faulty: tuple[Proxy, Options]) -> None:
     proxy, through = faulty
-    proxy.strips_conditions = True
-    run("s3_coordination_check", "honest")
-    run("s3_coordination_check", "in check mode", check=True)
-    run("s3_coordination_check", "without conditions", endpoint_url=through["endpoint_url"])
-    run("s3_coordination_check", "no bucket", bucket="absent")
-    run("s3_coordination_check", "nobody there", endpoint_url="http://127.0.0.1:9")
-    played = run.play()
-    assert not played.fine("honest").changed
-    assert all(finding["passed"] for finding in played["honest"].result["findings"])
-    assert "8 replace at the same moment" in played["honest"].result["table"]
-    assert played.answers.get("in check mode") is None or played["in check mode"].result["skipped"]
-    assert played["without conditions"].result["reason"] == "NoConditions"
-    assert "does not honour conditional writes" in played["without conditions"].message
-    assert "FAILED" in played["without conditions"].result["table"]
-    assert played["no bucket"].result["reason"] == "NoSuchBucket"
-    assert played["nobody there"].result["retryable"]
+    proxy.drops_conditions = True
+    passed = answer("s3_coordination_check", **bucket)
+    assert not passed.failed
+    assert not passed.changed
+    assert all(case["passed"] for case in passed.result["cases"])
+    assert "8 concurrent replaces" in passed.result["table"]
+    assert answer("s3_coordination_check", check=True, **bucket).result["skipped"]
+    failed = answer("s3_coordination_check", **through)
+    assert failed.result["reason"] == "ConditionalWritesUnsupported"
+    assert "does not honour conditional writes" in failed.message
+    assert "FAILED" in failed.result["table"]
+    assert answer("s3_coordination_check", **bucket | {"bucket": "absent"}).result["reason"] == "NoSuchBucket"
+    assert answer("s3_coordination_check", **bucket | {"endpoint_url": "http://127.0.0.1:9"}).result["retryable"]
 
 
-def test_every_task_that_writes_refuses_a_way_on_which_conditions_are_lost(run: Run, faulty: tuple[Proxy, Options]) -> None:
+def test_every_task_that_writes_refuses_a_path_that_drops_conditions(tasks: Tasks, faulty: tuple[Proxy, Options]) -> None:
     proxy, options = faulty
-    proxy.strips_conditions = True
-    lossy = {"endpoint_url": options["endpoint_url"]}
-    run("s3_lock", "begin", **lossy)
-    # The leader has a way that is honest. That says nothing of the ways of others, nor of its own on another day.
-    run("s3_lock", "lead", holder="east", ttl=600)
-    run("s3_lock", "renew", holder="east", **lossy)
-    run("s3_lock", "give back", holder="east", state="released", **lossy)
-    run("s3_state", "write", epoch=1, step="One", **lossy)
-    run("s3_decision", "decide", epoch=1, decision={"cluster": "west"}, **lossy)
-    # What does not write needs no conditions.
-    run("s3_state", "predict", check=True, epoch=1, step="One", **lossy)
-    run("s3_state", "read", **lossy)
-    run("s3_decision", "read decision", **lossy)
-    run("s3_lock", "look", state="seen", **lossy)
-    played = run.play()
-    told(played["lead"])
-    for refused in ("begin", "renew", "give back", "write", "decide"):
-        assert played[refused].result["reason"] == "NoConditions"
-        assert "does not honour conditional writes" in played[refused].message
-    assert told(played["predict"], "changed") == [True]
-    assert told(played["read"], "revision") == [1]
-    assert told(played["read decision"], "decision") == [{}]
-    assert played.fine("look").result["lock"] == played["lead"].result["lock"]
-    assert [path for method, path, _status in proxy.passed if method != "GET" and "/drpc-" in path] == []
+    proxy.drops_conditions = True
+    through = {"endpoint_url": options["endpoint_url"]}
+    assert tasks.reason("s3_lock", **through) == "ConditionalWritesUnsupported"
+    # The leader reaches the store without the proxy. That says nothing about the paths of other tasks.
+    lock = tasks.values("s3_lock", "lock", holder="east", ttl=600)
+    writes: list[tuple[str, Options]] = [
+        ("s3_lock", {"holder": "east"}),
+        ("s3_lock", {"holder": "east", "state": "released"}),
+        ("s3_state", {"epoch": 1, "step": "One"}),
+        ("s3_decision", {"epoch": 1, "decision": {"cluster": "west"}}),
+    ]
+    for module, arguments in writes:
+        refused = tasks(module, **arguments, **through)
+        assert refused.result["reason"] == "ConditionalWritesUnsupported"
+        assert "does not honour conditional writes" in refused.message
+    # A task that only reads needs no conditions.
+    assert tasks.values("s3_state", "changed", check=True, epoch=1, step="One", **through) == [True]
+    assert tasks.values("s3_state", "revision", **through) == [1]
+    assert tasks.values("s3_decision", "decision", **through) == [{}]
+    assert tasks.values("s3_lock", "lock", state="observed", **through) == lock
+    assert [path for method, path, _status in proxy.requests if method != "GET" and "/drpc-" in path] == []
 
 
-def test_what_a_proof_costs(run: Run, faulty: tuple[Proxy, Options]) -> None:
-    """A task that writes pays for four requests, and not for the whole proof; one that does not, or finds the lease held, for none."""
+def test_quick_check_takes_four_requests(tasks: Tasks, faulty: tuple[Proxy, Options]) -> None:
+    """A task that writes runs the quick check. A task that only reads, or finds the lease held, runs none."""
     proxy, options = faulty
     through = {"endpoint_url": options["endpoint_url"]}
-    run("s3_lock", "lead", holder="east", ttl=600)
-    run("s3_state", "first", epoch=1, step="One", **through)
-    run("s3_state", "second", epoch=1, step="Two", **through)
-    run("s3_state", "read", **through)
-    run("s3_lock", "held", holder="west", **through)
-    played = run.play()
-    assert not any(played[done].failed for done in ("lead", "first", "second", "read"))
-    assert played["held"].result["reason"] == "Held"
-    proofs = [method for method, path, _status in proxy.passed if "/coordination-check/" in path]
-    # The first has to put the object there that it is tried on.
-    assert proofs == ["PUT", "PUT", "GET", "PUT", "GET", "PUT", "GET", "PUT", "GET"]
+    tasks.values("s3_lock", holder="east", ttl=600)
+    for step in ("One", "Two"):
+        tasks.values("s3_state", epoch=1, step=step, **through)
+    tasks.values("s3_state", **through)
+    assert tasks.reason("s3_lock", holder="west", **through) == "LeaseHeld"
+    checks = [method for method, path, _status in proxy.requests if "/coordination-check/" in path]
+    # The first check creates the permanent object.
+    assert checks == ["PUT", "PUT", "GET", "PUT", "GET", "PUT", "GET", "PUT", "GET"]

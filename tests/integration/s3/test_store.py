@@ -1,26 +1,27 @@
-"""The conditional object store on a real S3 server, and through a proxy that loses answers, delays, refuses and forges."""
+"""The conditional object store on a real S3 server, directly and through a proxy that injects faults."""
 
 from __future__ import annotations
 
 import secrets
-import time
+import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import Place
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import WorkloadRef
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import Lease
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import errors as s3_errors
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import store as s3_library
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import store_check as coordination_proof
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import ObjectStore, Stored, connect
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store_check import prove, require
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import store as s3_store
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import ObjectStore, StoredObject, connect
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store_check import format_table, full_check, require_passed
 
 from ..support.s3_proxy import Fault, Proxy
 
 Options = dict[str, Any]
-PLACE = Place("orders", "demo")
+WORKLOAD = WorkloadRef("orders", "demo")
 
 
 def body() -> bytes:
@@ -32,6 +33,14 @@ def store(bucket: Options) -> ObjectStore:
     return connect(bucket)
 
 
+@pytest.fixture
+def gate() -> Iterator[threading.Event]:
+    """Holds requests back in the proxy until it is set, at the latest at the end of the test."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
 def test_objects_are_written_only_under_their_condition(store: ObjectStore) -> None:
     first, second, third = body(), body(), body()
     assert store.get("a/b") is None
@@ -41,7 +50,7 @@ def test_objects_are_written_only_under_their_condition(store: ObjectStore) -> N
     replaced = store.replace("a/b", second, created)
     with pytest.raises(s3_errors.PreconditionFailed):
         store.replace("a/b", third, created)
-    with pytest.raises(s3_errors.Missing):
+    with pytest.raises(s3_errors.NoSuchKey):
         store.replace("a/c", third, created)
     assert store.get("a/b") == replaced
     assert replaced.body == second
@@ -52,24 +61,26 @@ def test_objects_are_written_only_under_their_condition(store: ObjectStore) -> N
     assert store.keys("a/") == ["a/z"]
 
 
-def test_what_has_not_changed_is_not_sent_again(faulty: tuple[Proxy, Options]) -> None:
+def test_unchanged_object_is_not_sent_again(faulty: tuple[Proxy, Options]) -> None:
     proxy, options = faulty
     store = connect(options)
     known = store.create("key", body())
     assert store.get("key", known) is known
-    assert proxy.passed[-1][2] == 304
+    assert proxy.requests[-1][2] == 304
     changed = store.replace("key", body(), known)
     assert store.get("key", known) == changed
 
 
-def test_a_long_list_is_read_to_its_end(store: ObjectStore) -> None:
-    names = [f"many/{number:04d}" for number in range(1005)]
+def test_list_of_several_pages_is_read_to_its_end(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert s3_store.LIST_PAGE <= 1000
+    monkeypatch.setattr(s3_store, "LIST_PAGE", 10)
+    names = [f"many/{number:04d}" for number in range(25)]
     with ThreadPoolExecutor(8) as writers:
         list(writers.map(lambda name: store.create(name, b"x"), names))
     assert store.keys("many/") == names
 
 
-def test_errors_tell_what_is_wrong(bucket: Options, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_name_the_cause(bucket: Options, monkeypatch: pytest.MonkeyPatch) -> None:
     def error(**changes: str | None) -> s3_errors.S3Error:
         with pytest.raises(s3_errors.S3Error) as raised:
             connect(bucket | changes).create("key", body())
@@ -79,9 +90,9 @@ def test_errors_tell_what_is_wrong(bucket: Options, monkeypatch: pytest.MonkeyPa
     assert isinstance(missing, s3_errors.NoSuchBucket)
     assert "absent" in str(missing)
     assert "Create it" in str(missing)
-    assert isinstance(error(secret_key=bucket["access_key"]), s3_errors.Denied)
-    assert isinstance(error(access_key="unknown"), s3_errors.Denied)
-    # A write to where nobody answers is looked for, and then not even that is known.
+    assert isinstance(error(secret_key=bucket["access_key"]), s3_errors.AccessDenied)
+    assert isinstance(error(access_key="unknown"), s3_errors.AccessDenied)
+    # The store reads back a write without an answer, and gets no answer again.
     assert isinstance(error(endpoint_url="http://127.0.0.1:9"), s3_errors.Unconfirmed)
     with pytest.raises(s3_errors.Unreachable, match="Check the address"):
         connect(bucket | {"endpoint_url": "http://127.0.0.1:9"}).get("key")
@@ -99,7 +110,7 @@ def test_errors_tell_what_is_wrong(bucket: Options, monkeypatch: pytest.MonkeyPa
     assert "credentials" in str(error(access_key=None, secret_key=None))
 
 
-def test_settings_of_aws_are_used_where_no_option_is_given(bucket: Options, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_aws_settings_are_used_for_options_that_are_not_set(bucket: Options, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", bucket["access_key"])
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", bucket["secret_key"])
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", bucket["endpoint_url"])
@@ -108,55 +119,53 @@ def test_settings_of_aws_are_used_where_no_option_is_given(bucket: Options, monk
     assert store.get("key") is None
 
 
-DONE_ALL_THE_SAME = {
-    "answer lost": Fault("PUT"),
-    "500 after it was done": Fault("PUT", status=500),
-    "503 after it was done": Fault("PUT", status=503),
-    "409 after it was done": Fault("PUT", status=409),
-    "412 after it was done, as when a proxy sends twice": Fault("PUT", status=412),
+WRITTEN: dict[str, Options] = {
+    "answer lost": {},
+    "500 after the write": {"status": 500},
+    "503 after the write": {"status": 503},
+    "409 after the write": {"status": 409},
+    "412 after the write, as when a proxy sends it twice": {"status": 412},
 }
-NOT_DONE = {
-    "request lost": (Fault("PUT", forwarded=False), s3_errors.Unreachable),
-    "500": (Fault("PUT", forwarded=False, status=500), s3_errors.ServerError),
-    "503": (Fault("PUT", forwarded=False, status=503), s3_errors.ServerError),
-    "409": (Fault("PUT", forwarded=False, status=409), s3_errors.PreconditionFailed),
-    "412": (Fault("PUT", forwarded=False, status=412), s3_errors.PreconditionFailed),
+NOT_WRITTEN: dict[str, tuple[Options, type[Exception]]] = {
+    "request lost": ({}, s3_errors.Unreachable),
+    "500": ({"status": 500}, s3_errors.ServerError),
+    "503": ({"status": 503}, s3_errors.ServerError),
+    "409": ({"status": 409}, s3_errors.PreconditionFailed),
+    "412": ({"status": 412}, s3_errors.PreconditionFailed),
 }
 
 
-@pytest.mark.parametrize("name", DONE_ALL_THE_SAME)
-def test_a_write_that_was_done_all_the_same_is_known_as_done(faulty: tuple[Proxy, Options], name: str) -> None:
+def test_write_that_succeeded_despite_its_answer_is_recognised(faulty: tuple[Proxy, Options]) -> None:
     proxy, options = faulty
     store = connect(options)
-    like = vars(DONE_ALL_THE_SAME[name])
-    known: Stored | None = None
-    for _write in ("create", "replace"):
-        fault = Fault()
-        vars(fault).update(like)
+    for name, answer in WRITTEN.items():
+        known: StoredObject | None = None
+        for _write in ("create", "replace"):
+            fault = Fault("PUT", **answer)
+            proxy.faults = [fault]
+            before = proxy.count("PUT")
+            written = known = store.replace(name, body(), known) if known else store.create(name, body())
+            assert fault.times == 0
+            assert store.get(name) == written
+            # The SDK sends no request twice: the proxy counts its own answer and that of the server.
+            assert proxy.count("PUT") - before == (2 if fault.status else 1), name
+
+
+def test_write_that_failed_is_sent_once_and_raises(faulty: tuple[Proxy, Options]) -> None:
+    proxy, options = faulty
+    store = connect(options)
+    for name, (answer, expected) in NOT_WRITTEN.items():
+        fault = Fault("PUT", forwarded=False, **answer)
         proxy.faults = [fault]
         before = proxy.count("PUT")
-        written = known = store.replace("key", body(), known) if known else store.create("key", body())
+        with pytest.raises(expected):
+            store.create(name, body())
+        assert proxy.count("PUT") - before <= 1
         assert fault.times == 0
-        assert store.get("key") == written
-        # The SDK has repeated nothing: what the proxy answered itself is counted beside what the server did.
-        assert proxy.count("PUT") - before == (2 if fault.status else 1)
+        assert store.get(name) is None, name
 
 
-@pytest.mark.parametrize("name", NOT_DONE)
-def test_a_write_that_was_not_done_is_sent_once_and_told(faulty: tuple[Proxy, Options], name: str) -> None:
-    proxy, options = faulty
-    fault, expected = NOT_DONE[name]
-    store = connect(options)
-    fault.times = 1
-    proxy.faults = [fault]
-    with pytest.raises(expected):
-        store.create("key", body())
-    assert proxy.count("PUT") <= 1
-    assert fault.times == 0
-    assert store.get("key") is None
-
-
-def test_reads_are_tried_again(faulty: tuple[Proxy, Options]) -> None:
+def test_reads_are_retried(faulty: tuple[Proxy, Options]) -> None:
     proxy, options = faulty
     store = connect(options)
     written = store.create("key", body())
@@ -166,60 +175,65 @@ def test_reads_are_tried_again(faulty: tuple[Proxy, Options]) -> None:
         assert fault.times == 0
 
 
-def test_a_write_of_which_nothing_is_known_says_so(faulty: tuple[Proxy, Options]) -> None:
+def test_write_with_an_unknown_outcome_is_unconfirmed(faulty: tuple[Proxy, Options]) -> None:
     proxy, options = faulty
     proxy.faults = [Fault("PUT"), Fault("GET", times=2)]
     with pytest.raises(s3_errors.Unconfirmed):
         connect(options).create("key", body())
 
 
-def test_no_request_may_take_longer_than_five_seconds() -> None:
-    assert s3_library.CONNECT_SECONDS + s3_library.READ_SECONDS <= 5
-
-
-def test_a_request_that_hangs_is_given_up(faulty: tuple[Proxy, Options]) -> None:
+def test_request_that_hangs_times_out(faulty: tuple[Proxy, Options], gate: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert s3_store.CONNECT_SECONDS + s3_store.READ_SECONDS <= 5
+    monkeypatch.setattr(s3_store, "READ_SECONDS", 0.3)
     proxy, options = faulty
-    fault = Fault("GET", times=2, hold=60.0)
-    proxy.faults = [fault]
-    store = connect(options)
-    started = time.monotonic()
+    proxy.faults = [Fault("GET", times=s3_store.READ_ATTEMPTS, gate=gate)]
     with pytest.raises(s3_errors.Unreachable):
-        store.get("key")
-    # It has not waited for the proxy to let go.
-    assert time.monotonic() - started < fault.hold
+        connect(options).get("key")
+    assert not gate.is_set()
 
 
-def test_a_lock_that_arrives_late_is_nobody_s_lead(faulty: tuple[Proxy, Options]) -> None:
-    """The request is given up, and reaches the store afterwards: then it leads nobody, and its writer takes over from itself."""
+def test_lock_that_arrives_late_makes_no_leader(
+    faulty: tuple[Proxy, Options], bucket: Options, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client gives up before the request reaches the store. The lock then belongs to a process that does not lead."""
+    other = Lease(connect(bucket), WORKLOAD, "west", "west-1", 30)
+    monkeypatch.setattr(s3_store, "READ_SECONDS", 1.0)
     proxy, options = faulty
-    lease = Lease(connect(options), PLACE, "east", "east-1", 30)
-    other = Lease(connect(options), PLACE, "west", "west-1", 30)
-    proxy.faults = [Fault("PUT", "/lock", after=8.0, hold=10.0)]
-    with pytest.raises(s3_errors.Unreachable):
-        lease.attempt()
+    lease = Lease(connect(options), WORKLOAD, "east", "east-1", 30)
+    proxy.faults = [Fault("PUT", "/lock", gate=gate)]
+    with pytest.raises((s3_errors.Unreachable, s3_errors.Unconfirmed)):
+        lease.try_acquire()
     assert not lease.acting()
-    until(other.look, "the lock that was late")
-    assert not other.attempt()
-    assert lease.attempt()
-    assert lease.epoch == 2
+    gate.set()
+    late = until(other.observe, "the late lock is stored")
+    assert (late.instance, late.epoch) == ("east-1", 1)
+    assert not other.try_acquire()
+
+    def acquire() -> bool:
+        with suppress(s3_errors.Unreachable, s3_errors.Unconfirmed):  # on a machine that stalls
+            return lease.try_acquire()
+        return False
+
+    until(acquire, "its writer acquires the lease again, at once")
+    assert lease.epoch > late.epoch
 
 
-def test_proof_passes_on_a_store_that_honours_conditions(store: ObjectStore) -> None:
-    findings = prove(store)
-    assert all(finding.passed for finding in findings), coordination_proof.table(findings)
-    require(findings, "the store")
+def test_check_passes_on_a_store_that_honours_conditions(store: ObjectStore) -> None:
+    results = full_check(store)
+    assert all(result.passed for result in results), format_table(results)
+    require_passed(results, "the store")
     assert store.keys("") == []
 
 
-def test_store_that_ignores_conditions_is_refused(faulty: tuple[Proxy, Options]) -> None:
+def test_check_fails_on_a_store_that_ignores_conditions(faulty: tuple[Proxy, Options]) -> None:
     proxy, options = faulty
-    proxy.strips_conditions = True
-    findings = prove(connect(options))
-    failed = {finding.case for finding in findings if not finding.passed}
-    assert failed >= {"create what is there", "replace what has changed", "8 create at the same moment", "8 replace at the same moment"}
-    with pytest.raises(s3_errors.NoConditions) as refused:
-        require(findings, "bucket x")
+    proxy.drops_conditions = True
+    results = full_check(connect(options))
+    failed = {result.case for result in results if not result.passed}
+    assert failed >= {"create an existing object", "replace a changed object", "8 concurrent creates", "8 concurrent replaces"}
+    with pytest.raises(s3_errors.ConditionalWritesUnsupported) as refused:
+        require_passed(results, "bucket x")
     assert "does not honour conditional writes" in str(refused.value)
-    assert "create what is there: done instead of refused" in str(refused.value)
+    assert "create an existing object: written instead of refused" in str(refused.value)
     assert "proxy" in str(refused.value)
-    assert "FAILED" in coordination_proof.table(findings)
+    assert "FAILED" in format_table(results)

@@ -1,6 +1,7 @@
-"""A process that contends for a place on a clock of its own speed, and prints from when to when it was allowed to act under which epoch.
+"""A process that contends for the lease of a workload, and prints each term as [start, end, epoch].
 
-It is told what it needs on its standard input, and ends on SIGTERM. Times are of the clock that all processes of the machine share.
+It reads its settings from standard input and ends on SIGTERM. Its own clock has its own speed; the printed times are from
+the clock that all processes of the machine share.
 """
 
 from __future__ import annotations
@@ -14,46 +15,48 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import Documents, Place, awake
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import Lease, verify
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import Decision, StateStore
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.clock import boottime
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.decision import DecisionStore
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import DocumentStore, WorkloadRef
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import Lease, verify_epoch
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import StateStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.errors import Fenced, S3Error
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import connect
 
 
 @dataclass(frozen=True)
 class Settings:
-    """`instance` is its name, `speed` how fast its clock goes, and `ttl` is in seconds of that clock."""
+    """`speed` is the speed of the contender's clock. `ttl` is in seconds of that clock."""
 
     options: dict[str, Any]
-    place: list[str]
+    workload: list[str]
     instance: str
     speed: float
     ttl: float
 
 
 class Contender:
-    """Leads when it can, works, and gives back now and then."""
+    """Leads when it can, works, and releases the lease at random."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._going = True
-        self._chance = random.Random(settings.instance)  # noqa: S311 - the same each time
-        store, self._place = connect(settings.options), Place(*settings.place)
-        self._lease = Lease(store, self._place, "east", settings.instance, settings.ttl, lambda: awake() * settings.speed)
-        self._documents = Documents(store, self._place.identity())
-        self._states = StateStore(self._documents, self._place, settings.instance)
+        self._running = True
+        self._random = random.Random(settings.instance)  # noqa: S311 - repeatable
+        store, self._workload = connect(settings.options), WorkloadRef(*settings.workload)
+        self._lease = Lease(store, self._workload, "east", settings.instance, settings.ttl, lambda: boottime() * settings.speed)
+        self._documents = DocumentStore(store, self._workload.identity())
+        self._states = StateStore(self._documents, self._workload, settings.instance)
 
     def end(self, *_of: Any) -> None:
-        self._going = False
+        self._running = False
 
     def contend(self) -> None:
-        while self._going:
+        while self._running:
             try:
-                if self._lease.attempt():
+                if self._lease.try_acquire():
                     self._lead()
                 else:
-                    time.sleep(self._chance.uniform(0.05, 0.3))
+                    time.sleep(self._random.uniform(0.05, 0.3))
             except Fenced:
                 with suppress(S3Error):
                     self._lease.release()
@@ -63,14 +66,14 @@ class Contender:
     def _lead(self) -> None:
         lease, epoch = self._lease, self._lease.epoch
         self._states.seal(epoch)
-        start, end = awake(), self._may_act_until()
+        start, end = boottime(), self._acts_until()
         try:
-            while lease.acting() and self._going:
-                end = self._may_act_until()
+            while lease.acting() and self._running:
+                end = self._acts_until()
                 try:
                     self._work(epoch)
-                    if self._chance.random() < 0.2:
-                        end = awake()
+                    if self._random.random() < 0.2:
+                        end = boottime()
                         lease.release()
                         time.sleep(0.5)
                         return
@@ -81,18 +84,18 @@ class Contender:
                 except S3Error:
                     continue
         finally:
-            end = end if lease.acting() else min(end, awake())
-            # One that was stopped between its seal and its start may have no time left, and has never acted.
+            end = end if lease.acting() else min(end, boottime())
+            # A process that was stopped between its seal and its start may have no time left. It never acted.
             if start < end:
                 print(json.dumps([start, end, epoch]), flush=True)
 
-    def _may_act_until(self) -> float:
-        return awake() + self._lease.acting_seconds() / self._settings.speed
+    def _acts_until(self) -> float:
+        return boottime() + self._lease.acting_seconds() / self._settings.speed
 
     def _work(self, epoch: int) -> None:
-        verify(self._documents, self._place, epoch)
-        step = f"{epoch}-{self._settings.instance}-{self._chance.random()}"
-        Decision(self._documents, self._place).publish(self._states.write(epoch, {"step": step}))
+        verify_epoch(self._documents, self._workload, epoch)
+        step = f"{epoch}-{self._settings.instance}-{self._random.random()}"
+        DecisionStore(self._documents, self._workload).publish(self._states.write(epoch, {"step": step}))
 
 
 def main() -> None:

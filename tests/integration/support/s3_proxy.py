@@ -1,7 +1,7 @@
-"""A proxy on loopback between a client and the real S3 server, which does to requests what networks, proxies and servers do.
+"""A proxy on loopback between a client and the real S3 server. It injects the faults of networks, proxies and servers.
 
-Signatures stay valid, because the server is asked under the name that the client has signed for. Only where conditions are taken out, which
-are signed as well, the request is signed anew: as a gateway does that has credentials of its own.
+Signatures stay valid, because the proxy forwards the host name that the client signed. Where the proxy drops conditions,
+which are signed too, it signs the request again, like a gateway with its own credentials.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from botocore.auth import S3SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-REFUSAL = "<Error><Code>{code}</Code><Message>by the proxy</Message></Error>"
+ERROR_BODY = "<Error><Code>{code}</Code><Message>by the proxy</Message></Error>"
 CODES = {409: "ConditionalRequestConflict", 412: "PreconditionFailed", 500: "InternalError", 503: "SlowDown"}
 
 
 class Fault:
-    """What happens to the requests that it is for: `times` of them, by method and by what the path ends with.
+    """A fault of `times` requests, selected by method and by the end of the path.
 
-    `forwarded` says whether the server gets the request. `status` is answered instead of what the server said; without one the connection
-    is closed without an answer. `after` waits before the server gets it, as a network that holds it back does.
+    `forwarded` says whether the server gets the request. `status` replaces the answer of the server; without it the proxy
+    closes the connection. `hold` delays that, in seconds. `gate` holds back everything until it is set; the server gets
+    the request only then. `after` is the same by time.
     """
 
     def __init__(
@@ -40,54 +41,55 @@ class Fault:
         status: int = 0,
         hold: float = 0.0,
         after: float = 0.0,
+        gate: threading.Event | None = None,
     ) -> None:
         self.method, self.path, self.times = method, path, times
-        self.forwarded, self.status, self.hold, self.after = forwarded, status, hold, after
+        self.forwarded, self.status, self.hold, self.after, self.gate = forwarded, status, hold, after, gate
 
-    def meets(self, method: str, path: str) -> bool:
+    def matches(self, method: str, path: str) -> bool:
         return self.times > 0 and method.startswith(self.method) and path.endswith(self.path)
 
 
 class Proxy:
-    """The faults that wait for their requests, and what has passed through: method, path, status."""
+    """The faults to inject, and the requests so far: method, path, status."""
 
     def __init__(self, store: StoreAccess) -> None:
         self.store = store
         self.target = urlsplit(store.endpoint).netloc
         self.faults: list[Fault] = []
-        self.passed: list[tuple[str, str, int]] = []
-        self.strips_conditions = False
-        self.invent: Callable[[str], Fault | None] | None = None
-        self.busiest = 0
-        self.busy = 0
+        self.requests: list[tuple[str, str, int]] = []
+        self.drops_conditions = False
+        self.random_fault: Callable[[str], Fault | None] | None = None
+        self.max_concurrent = 0
+        self._concurrent = 0
         self._lock = threading.Lock()
 
     @contextmanager
-    def at_work(self) -> Iterator[None]:
-        """How many requests there are at the same moment."""
+    def counted(self) -> Iterator[None]:
+        """Count concurrent requests."""
         with self._lock:
-            self.busy += 1
-            self.busiest = max(self.busiest, self.busy)
+            self._concurrent += 1
+            self.max_concurrent = max(self.max_concurrent, self._concurrent)
         try:
             yield
         finally:
             with self._lock:
-                self.busy -= 1
+                self._concurrent -= 1
 
-    def take(self, method: str, path: str) -> Fault | None:
+    def next_fault(self, method: str, path: str) -> Fault | None:
         with self._lock:
-            if self.invent:
-                return self.invent(method)
+            if self.random_fault:
+                return self.random_fault(method)
             for fault in self.faults:
-                if fault.meets(method, path):
+                if fault.matches(method, path):
                     fault.times -= 1
                     return fault
         return None
 
     def headers(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Mapping[str, str]:
-        """What the server is sent."""
+        """The headers of the forwarded request."""
         kept = {name: value for name, value in headers.items() if name.lower() not in ("connection", "expect")}
-        if not self.strips_conditions:
+        if not self.drops_conditions:
             return kept
         kept = {name: value for name, value in kept.items() if name.lower() in ("content-type", "content-length")}
         request = AWSRequest(method, f"{self.store.endpoint}{path}", kept, body)
@@ -95,7 +97,7 @@ class Proxy:
         return dict(request.headers.items()) | {"Host": self.target}
 
     def count(self, method: str, path: str = "") -> int:
-        return sum(method == sent and way.endswith(path) for sent, way, _status in self.passed)
+        return sum(method == sent and target.endswith(path) for sent, target, _status in self.requests)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -106,32 +108,34 @@ class Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def log_message(self, *_of: object) -> None:
-        """Nothing: the tests look at `passed`."""
+        """Log nothing: tests read `requests`."""
 
-    def _pass(self) -> None:
-        with self.server.proxy.at_work():
-            self._pass_on()
+    def _handle(self) -> None:
+        with self.server.proxy.counted():
+            self._forward_or_fail()
 
-    def _pass_on(self) -> None:
+    def _forward_or_fail(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         path = urlsplit(self.path).path
-        fault = self.server.proxy.take(self.command, path)
+        fault = self.server.proxy.next_fault(self.command, path)
         if fault and fault.after:
-            threading.Timer(fault.after, self._ask, (path, body)).start()
+            threading.Timer(fault.after, self._forward, (path, body)).start()
+        if fault and fault.gate:
+            fault.gate.wait()
         status, answer, headers = (0, b"", [])
         if not fault or (fault.forwarded and not fault.after):
-            status, answer, headers = self._ask(path, body)
+            status, answer, headers = self._forward(path, body)
         if fault:
             time.sleep(fault.hold)
             if not fault.status:
                 self.close_connection = True
                 return
-            self.server.proxy.passed.append((self.command, path, fault.status))
-            self._answer(fault.status, REFUSAL.format(code=CODES[fault.status]).encode(), [("Content-Type", "application/xml")])
+            self.server.proxy.requests.append((self.command, path, fault.status))
+            self._answer(fault.status, ERROR_BODY.format(code=CODES[fault.status]).encode(), [("Content-Type", "application/xml")])
             return
         self._answer(status, answer, headers)
 
-    def _ask(self, path: str, body: bytes) -> tuple[int, bytes, list[tuple[str, str]]]:
+    def _forward(self, path: str, body: bytes) -> tuple[int, bytes, list[tuple[str, str]]]:
         connection = http.client.HTTPConnection(self.server.proxy.target, timeout=30)
         try:
             connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
@@ -140,7 +144,7 @@ class Handler(BaseHTTPRequestHandler):
             connection.endheaders(body)
             response = connection.getresponse()
             answer = response.read()
-            self.server.proxy.passed.append((self.command, path, response.status))
+            self.server.proxy.requests.append((self.command, path, response.status))
             return response.status, answer, response.getheaders()
         finally:
             connection.close()
@@ -154,7 +158,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    do_GET = do_PUT = do_DELETE = do_HEAD = _pass  # noqa: N815 - named by the base class
+    do_GET = do_PUT = do_DELETE = do_HEAD = _handle  # noqa: N815 - named by the base class
 
 
 class ProxyServer(ThreadingHTTPServer):
@@ -169,7 +173,6 @@ class ProxyServer(ThreadingHTTPServer):
 def proxy_to(store: StoreAccess) -> Iterator[tuple[Proxy, str]]:
     """A proxy and its address."""
     proxy = Proxy(store)
-
     server = ProxyServer(proxy)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
