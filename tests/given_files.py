@@ -5,9 +5,9 @@ A test that needs such a file has the marker of it and runs on a stand-in where 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.crds import load_crd
@@ -48,8 +48,8 @@ def _missing(report: pytest.TestReport) -> Iterator[tuple[str, str, str]]:
     """What the test did without. The reason of a skipped one is `what is missing: how to give it`."""
     for name, value in report.user_properties:
         if name == MISSING:
-            what, how = value  # type: ignore[misc]
-            yield report.nodeid, what, how
+            missing, given_by = cast(Sequence[str], value)
+            yield report.nodeid, missing, given_by
     if report.skipped and isinstance(report.longrepr, tuple):
         what, _colon, how = report.longrepr[2].removeprefix("Skipped: ").partition(": ")
         yield report.nodeid, what, how

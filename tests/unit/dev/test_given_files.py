@@ -24,17 +24,17 @@ def test_complete():
 
 
 def run(folder: Path, *options: str) -> list[str]:
-    """The lines that pytest writes about the tests above, run by workers."""
+    """The lines that pytest writes about the tests above."""
     (folder / "test_some.py").write_text(TESTS)
     plugins = ("-p", PLUGIN, "-p", "no:pytest-ansible", "-p", "no:cacheprovider")
-    command = [sys.executable, "-m", "pytest", *plugins, "--numprocesses=1", f"--rootdir={folder}", *options, "test_some.py"]
+    command = [sys.executable, "-m", "pytest", *plugins, f"--rootdir={folder}", *options, "test_some.py"]
     result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout.splitlines()
 
 
 def test_table_names_each_test_what_is_missing_and_how_to_give_it(tmp_path: Path) -> None:
-    lines = run(tmp_path)
+    lines = run(tmp_path, "--numprocesses=1")
     start = next(number for number, line in enumerate(lines) if "not tested to the full" in line)
     rows = [[cell.strip() for cell in line.split("  ") if cell] for line in lines[start + 1 : start + 4]]
     assert rows == [
