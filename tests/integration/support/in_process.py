@@ -107,7 +107,7 @@ class InProcessRun:
         """The failure of one order's template ends on that order."""
         for order in self.orders:
             try:
-                self._run_role(order["cluster_template_role"], ENTRIES[self.step], order)
+                self._run_role(order["cluster_template_role"], ENTRIES[self.step], order | {"cluster_variables": order})
             except TaskFailed as failed:
                 self.failures[_name(order)] = failed.failure
         return self
@@ -166,7 +166,7 @@ class InProcessRun:
                 continue
             assert module.startswith(COLLECTION), f"{module} needs a playbook"
             templar = Templar(loader=DataLoader(), variables=variables | {"cluster_variables": variables})
-            arguments = templar.template(_module_defaults(module)) | templar.template(task[module])
+            arguments = templar.template(_module_defaults(module)) | templar.template(task[module] or {})
             answer = self._act(module.removeprefix(f"{COLLECTION}."), arguments, variables)
             if answer.get("failed"):
                 raise TaskFailed(task["name"], answer)

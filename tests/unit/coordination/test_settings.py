@@ -8,7 +8,6 @@ import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.settings import Settings
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.errors import BadOptions
 
-
 REQUIRED = {"bucket": "coordination", "workloads": ["a/b"]}
 
 
