@@ -97,10 +97,12 @@ class InProcessRun:
         try:
             chosen = {"orders": list(self.names)} if self.names else {}
             given = {"job_id": f"test-{os.getpid()}-{next(_numbers)}", **chosen, **self.prepare_arguments}
-            answer = self._act("cluster_order_prepare", {"step": self.step, **given})
+            answer = self._act("cluster_order_prepare", {"step": self.step, **given}, self.variables)
         finally:
             _folders.reset(token)
-        self.orders, self.skipped = answer["orders"], answer["skipped_orders"]
+        if answer.get("failed"):
+            self.results.append(answer)
+        self.orders, self.skipped = answer.get("orders", []), answer.get("skipped_orders", [])
         return self
 
     def run_templates(self) -> InProcessRun:
@@ -110,6 +112,12 @@ class InProcessRun:
                 self._run_role(order["cluster_template_role"], ENTRIES[self.step], order | {"cluster_variables": order})
             except TaskFailed as failed:
                 self.failures[_name(order)] = failed.failure
+        return self
+
+    def fail(self, name: str, task: str, error: str) -> InProcessRun:
+        """Have a task of a hook fail, for the order of this name."""
+        failed = next(order for order in self.orders if order["cluster_order"]["metadata"]["name"] == name)
+        self.failures[_name(failed)] = {"task": task, "error": error}
         return self
 
     def finish(self, wait: float = 0) -> InProcessRun:

@@ -274,10 +274,19 @@ class Orders:
 
     # Runs in this process
 
-    def run(self, step: str, *names: str, check: bool = False, kubeconfig: Path | None = None, **prepare: Any) -> InProcessRun:
-        """A run for these orders, or for all that need it, prepared: its templates and its end are still to come."""
+    def run(
+        self,
+        step: str,
+        *names: str,
+        check: bool = False,
+        kubeconfig: Path | None = None,
+        event: Object | None = None,
+        **prepare: Any,
+    ) -> InProcessRun:
+        """A run for these orders, those of an event, or all that need it; prepared: its templates and its end are still to come."""
         chosen = [f"{self.namespace}/{name}" for name in names]
-        return InProcessRun(step, self._options(kubeconfig), chosen, self.folder, check=check, prepare_arguments=prepare).prepare()
+        variables = {"ansible_eda": {"event": event}} if event is not None else {}
+        return InProcessRun(step, self._options(kubeconfig), chosen, self.folder, check, variables, prepare).prepare()
 
     def _options(self, kubeconfig: Path | None) -> Object:
         return {"kubeconfig": str(kubeconfig or self.hub.kubeconfig), "api_group": self.group}
