@@ -296,7 +296,7 @@ def test_a_run_that_comes_late_leaves_another_order_of_that_name_alone(orders: O
     orders.place()
     before = orders.get()
     event = {"action": "delete", "orders": [{"namespace": orders.namespace, "name": "demo", "uid": "of-the-one-before"}]}
-    run = orders.play("delete_cluster", None, ansible_eda={"event": event}).well()
+    run = orders.play("delete_cluster", None, ansible_eda={"event": event}).successful()
     assert "There is no ClusterOrder" in run.output and orders.get() == before
 
 
@@ -305,5 +305,5 @@ def test_a_limit_that_would_skip_the_templates_is_refused(orders: Orders) -> Non
     before = orders.get()
     run = orders.play("create_cluster", "demo", "--limit", "localhost")
     assert run.code != 0 and "leaves out the hosts that orders become" in run.output and orders.get() == before
-    orders.play("create_cluster", "demo", "--limit", "localhost,cluster_orders").well()
+    orders.play("create_cluster", "demo", "--limit", "localhost,cluster_orders").successful()
     assert orders.status()["configVersion"]

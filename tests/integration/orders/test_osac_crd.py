@@ -40,13 +40,13 @@ def test_an_order_lives_under_the_crd_of_another_controller(osac_hub: tuple[Acce
 
         hub.kubectl("annotate", "nodepool", "demo-fc430", "-n", orders.working(), f"{FAULT}=lose-node")
         hub.wait("nodepool/demo-fc430", "-n", orders.working(), "--for=condition=AllNodesHealthy=False")
-        orders.play("sync_status").well()
+        orders.play("sync_status").successful()
         # It knows no Degraded; what is wrong is in the conditions all the same.
         assert orders.status()["phase"] == "Failed"
         assert orders.condition("NodesReady")["message"] == "1 of 2 nodes ready"
         hub.kubectl("annotate", "nodepool", "demo-fc430", "-n", orders.working(), f"{FAULT}-")
         hub.wait("nodepool/demo-fc430", "-n", orders.working(), "--for=condition=Ready")
-        orders.play("sync_status").well()
+        orders.play("sync_status").successful()
         assert orders.status()["phase"] == "Ready"
 
         orders.delete()

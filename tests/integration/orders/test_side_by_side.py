@@ -53,24 +53,24 @@ def test_each_order_has_its_own_provider_for_all_its_life(mixed: Orders, service
         "osd_small_token_url": f"{service.url}{TOKEN_PATH}",
         "osd_small_token": OFFLINE_TOKEN,
     }
-    made = mixed.play("create_cluster", None, "-vvv", **site).well()
+    made = mixed.play("create_cluster", None, "-vvv", **site).successful()
     # What a run is told to use on its command line, Ansible shows at this verbosity itself; the rest must be in nobody's sight.
     assert "client-key-data" not in made.output
 
     def all_ready() -> bool:
-        mixed.play("sync_status", None, cluster_orders=orders).well()
+        mixed.play("sync_status", None, cluster_orders=orders).successful()
         return all(mixed.status(name).get("phase") == "Ready" for name in PROVIDERS)
 
     until(all_ready, "all orders are Ready", 600)
     assert {name: mixed.status(name)["provider"]["type"] for name in PROVIDERS} == PROVIDERS
     assert len({mixed.status(name)["provider"]["internalID"] for name in PROVIDERS}) == len(PROVIDERS)
     assert mixed.status("dedicated")["provider"]["region"] == "us-east-1"
-    again = mixed.play("create_cluster", None, **site).well()
+    again = mixed.play("create_cluster", None, **site).successful()
     assert again.changed == 0
 
     mixed.place("dedicated", nodes={"m5.xlarge": 3}, template="osd_small", raw_parameters="{}")
-    assert mixed.play("create_cluster", "dedicated", **{key: value for key, value in site.items() if key != "cluster_orders"}).well()
-    assert mixed.play("delete_cluster", None, **site, cluster_wait_timeout=400).well()
+    assert mixed.play("create_cluster", "dedicated", **{key: value for key, value in site.items() if key != "cluster_orders"}).successful()
+    assert mixed.play("delete_cluster", None, **site, cluster_wait_timeout=400).successful()
     assert [name for name in PROVIDERS if not mixed.is_gone(name)] == []
     assert service.clusters == {}
 
@@ -82,7 +82,7 @@ def test_order_whose_provider_left_the_hub_troubles_no_other(orders: Orders) -> 
     orders.place("machines", nodes={"small": 1}, template="capi_small", raw_parameters="{}")
     status = {"status": {"phase": "Ready", "observedGeneration": 1, "provider": {"type": "capi"}}}
     orders.patch(status, "machines", "--subresource=status")
-    orders.play("sync_status", None, cluster_orders=[f"{orders.namespace}/{name}" for name in ("bare", "machines")]).well()
+    orders.play("sync_status", None, cluster_orders=[f"{orders.namespace}/{name}" for name in ("bare", "machines")]).successful()
     assert orders.status("bare")["phase"] == "Ready"
     assert orders.condition("ControlPlaneAvailable", "machines")["status"] == "Unknown"
     assert "Cluster" in orders.condition("ControlPlaneAvailable", "machines")["message"]
@@ -112,4 +112,4 @@ def test_provider_that_is_down_fails_its_own_order_and_is_tried_again(mixed: Ord
     site = {"osd_small_url": service.url, "osd_small_token_url": f"{service.url}{TOKEN_PATH}", "osd_small_token": OFFLINE_TOKEN}
     mixed.create("dedicated", **site)
     assert len(service.clusters) == 1
-    mixed.play("delete_cluster", None, cluster_orders=orders, cluster_wait_timeout=120).well()
+    mixed.play("delete_cluster", None, cluster_orders=orders, cluster_wait_timeout=120).successful()

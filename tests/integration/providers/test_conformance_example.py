@@ -112,16 +112,16 @@ def test_order_for_a_template_of_the_example_is_carried_out(orders: Orders) -> N
     with Doorman(orders.hub.kubeconfig, orders.folder).open() as door:
         rack = Rack(orders.hub, orders.working(), door)
         orders.ref(template="acme.metal.blades", raw_parameters='{"rack": "r1"}')
-        orders.play("create_cluster").well()
+        orders.play("create_cluster").successful()
         assert orders.status()["phase"] == "Progressing"
         assert orders.status()["provider"]["type"] == "acme.metal.rack"
         for _step in ("mounting", "up"):
             rack.go_on("demo")
-        orders.play("sync_status").well()
+        orders.play("sync_status").successful()
         assert orders.status()["phase"] == "Ready", orders.status()
         assert orders.status()["nodeSets"] == [{"resourceClass": "blade", "requested": 2, "ready": 2}]
-        assert orders.play("create_cluster").well().changed == 0
-        orders.play("delete_cluster").well()
+        assert orders.play("create_cluster").successful().changed == 0
+        orders.play("delete_cluster").successful()
         assert not orders.is_gone()
         rack.go_on("demo")
         orders.delete()

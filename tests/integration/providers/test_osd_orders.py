@@ -36,12 +36,12 @@ def pools(service: OcmStandIn) -> dict[str, int]:
 
 def until_ready(orders: Orders, service: OcmStandIn) -> list[Run]:
     """What events would start: runs until there is nothing left to do."""
-    runs = [orders.play("create_cluster", **site(service)).well()]
+    runs = [orders.play("create_cluster", **site(service)).successful()]
     while orders.status()["phase"] != "Ready":
         assert len(runs) < 9, orders.status()
-        runs.append(orders.play("sync_status").well())
+        runs.append(orders.play("sync_status").successful())
         # Without a name: whichever order needs it, if any does.
-        runs.append(orders.play("create_cluster", None, **site(service)).well())
+        runs.append(orders.play("create_cluster", None, **site(service)).successful())
     return runs
 
 
@@ -59,7 +59,7 @@ def test_order_becomes_a_managed_cluster_that_is_scaled_and_deleted(orders: Orde
     assert status["apiURL"].startswith("https://api.demo-")
 
     before = service.writes()
-    again = orders.play("create_cluster", **site(service)).well()
+    again = orders.play("create_cluster", **site(service)).successful()
     assert again.changed == 0
     assert service.writes() == before
 
@@ -76,9 +76,9 @@ def test_order_becomes_a_managed_cluster_that_is_scaled_and_deleted(orders: Orde
 def test_failed_installation_is_told_on_the_order(orders: Orders, service: OcmStandIn) -> None:
     service.hurried = False
     place(orders, {"m5.xlarge": 2})
-    orders.play("create_cluster", **site(service)).well()
+    orders.play("create_cluster", **site(service)).successful()
     service.fail_installation("OCM5003", "the keys are wrong")
-    orders.play("sync_status").well()
+    orders.play("sync_status").successful()
     failure = orders.status()["failure"]
     assert (orders.status()["phase"], failure["message"], failure["retryable"]) == ("Failed", "OCM5003: the keys are wrong", False)
     service.hurried = True
