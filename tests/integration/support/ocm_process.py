@@ -1,7 +1,7 @@
 """The stand-in for OpenShift Cluster Manager as a process of its own, for what takes more than one command, such as molecule.
 
-`python -m tests.integration.ocm_process FILE` starts it and returns when it serves. FILE has its address and a token then, and the
-process ends when FILE is deleted. What its description does not allow is in a file beside FILE, with the suffix `.violations`.
+`python -m tests.integration.support.ocm_process FILE` starts it and returns when it serves. FILE then has its address and a token, and
+the process ends when FILE is deleted. What the service's description does not allow is written to a file beside it, `.violations`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ POLL_SECONDS = 0.2
 
 def start(file: Path) -> None:
     log = file.with_suffix(".log")
+    command = [sys.executable, "-m", __spec__.name, "--serve", file]
     with open(log, "wb") as output:
-        process = subprocess.Popen([sys.executable, "-m", __spec__.name, "--serve", file], stderr=output, start_new_session=True)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
     until(lambda: file.exists() or process.poll() is not None, "the stand-in serves")
     if process.poll() is not None:
         sys.exit(log.read_text(encoding="utf-8"))
