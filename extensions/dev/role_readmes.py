@@ -11,7 +11,10 @@ from typing import Any
 
 import yaml
 
-from ...plugins.module_utils.templates.catalogue import COLLECTION, DELETE, INSTALL, Template, find_templates, summary
+from ...plugins.module_utils.templates.catalogue import Template, find_templates
+from ...plugins.module_utils.templates.description import summary
+from ...plugins.module_utils.templates.errors import COLLECTION
+from ...plugins.module_utils.templates.metadata import DELETE, INSTALL
 from ..sandbox.screen import run_command
 
 ROOT = Path(__file__).resolve().parents[2]

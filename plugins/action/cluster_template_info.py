@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 
 from ansible.utils.collection_loader import AnsibleCollectionConfig
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import TemplateError, find_templates, resolve, summary
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import find_templates, resolve
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates.description import summary
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates.errors import TemplateError
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_template_info
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.base_action import BaseAction
 

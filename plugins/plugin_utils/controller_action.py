@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES, ORDERS, Spec, connection
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
-from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import TemplateError
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates.errors import TemplateError
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.base_action import BaseAction
 
 

@@ -19,7 +19,8 @@ from ..orders.observe import provider_type, recorded_cluster
 from ..orders.pending import next_actions
 from ..registry.model import ClusterRegistry, RegisteredCluster, shown_cluster
 from ..registry.store import RegistryStore
-from ..templates.catalogue import COLLECTION, Template, TemplateError, resolve
+from ..templates.catalogue import Template, resolve
+from ..templates.errors import COLLECTION, TemplateError
 
 Result = TypeVar("Result")
 

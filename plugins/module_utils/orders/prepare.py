@@ -18,7 +18,10 @@ from ..lock.fenced_writer import Change
 from ..lock.lease import DURATION, Lock, LockHeld, LockLost, LockState, acquire, last_lock, predict, read
 from ..providers.factory import ProviderFactory
 from ..providers.model import TRUE
-from ..templates.catalogue import DELETE, INSTALL, POST_INSTALL, BrokenTemplate, Checked, TemplateError, check, resolve
+from ..templates.catalogue import resolve
+from ..templates.check import Checked, check
+from ..templates.errors import BrokenTemplate, TemplateError
+from ..templates.metadata import DELETE, INSTALL, POST_INSTALL
 from .finish import Finalization, RunResult
 from .model import ROLE_BINDING, SERVICE_ACCOUNT, ClusterOrder, Failure, config_version, owns_namespace, working_namespace
 from .observe import recorded_cluster

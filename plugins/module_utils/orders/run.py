@@ -13,7 +13,8 @@ from ..lock.fenced_writer import FencedWriter
 from ..lock.lease import Lock
 from ..providers.base import Provider
 from ..providers.factory import ProviderFactory
-from ..templates.catalogue import Template, TemplateError, resolve
+from ..templates.catalogue import Template, resolve
+from ..templates.errors import TemplateError
 from .model import ClusterOrder, Names
 from .observe import LiveView, ObservedState, cluster_ref, observe, provider_type
 

@@ -17,7 +17,7 @@ from ..common.types import Object
 from ..kube.client import FIELD_MANAGER, Kube, retry_on_conflict
 from ..kube.errors import ApplyConflict, Invalid, KubeError
 from ..lock.fenced_writer import Change
-from ..templates.catalogue import COLLECTION
+from ..templates.errors import COLLECTION
 from .model import FAILED, READY, ClusterOrder, Names
 
 HIDDEN, HIDDEN_CHANGED = "(hidden)", "(hidden, changed)"

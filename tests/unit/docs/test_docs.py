@@ -24,7 +24,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe 
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status import derive_status
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers import base, factory
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.factory import BUILT_IN, ProviderFactory
-from ansible_collections.openfleet.clusters.plugins.module_utils.templates import catalogue as templates
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates import errors as templates
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

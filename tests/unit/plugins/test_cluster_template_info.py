@@ -11,13 +11,10 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.openfleet.clusters.plugins.module_utils.templates import catalogue as templates
-from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import (
-    check,
-    find_templates,
-    node_requests_as_data,
-    resolve,
-)
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates import metadata as templates
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import find_templates, resolve
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates.check import check
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates.node_requests import node_requests_as_data
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_template_info
 
 COLLECTIONS = Path(templates.__file__).parents[6]

@@ -1,0 +1,65 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""An order checked against its template: parameters, nodes, and the role to run for an entry point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..common.argument_checker import ArgumentChecker, Problems
+from ..providers.model import NodeRequest
+from .catalogue import Template
+from .errors import InvalidOrder
+from .metadata import DELETE, INSTALL
+from .node_requests import check_node_requests
+from .parameters import parse
+
+CHECKER = ArgumentChecker("template")
+
+
+@dataclass(frozen=True)
+class Checked:
+    """An order as its template runs it: the role for the entry point, its parameters and nodes.
+
+    Parameters are typed and have their defaults. `role` is None if the template has no such entry point. `ignored` has mistakes that
+    were ignored, which happens on delete only.
+    """
+
+    parameters: dict[str, Any] = field(repr=False)
+    node_requests: tuple[NodeRequest, ...]
+    role: str | None = None
+    ignored: tuple[str, ...] = ()
+
+
+def check(
+    template: Template,
+    raw_parameters: str | None,
+    node_requests: Sequence[NodeRequest | Mapping[str, Any]] | None = None,
+    entry: str = INSTALL,
+) -> Checked:
+    """The order as this template runs it, or InvalidOrder with all its mistakes.
+
+    `raw_parameters` and `node_requests` are the order's `templateParameters` and `nodeRequests`, the latter as read or as data. What a
+    role declares for install only is left out for the other entry points.
+
+    Delete never fails here: a mistake in an order must not keep its cluster alive. Its mistakes are in `ignored`.
+    """
+    problems: Problems = []
+    given = parse(raw_parameters, problems)
+    if not problems or entry == DELETE:
+        parameters = CHECKER.check(template.parameters(entry), given, problems, known=template.parameters(INSTALL).members)
+    else:
+        parameters = {}
+    nodes = check_node_requests(node_requests or [], template.allowed_resource_classes, "nodeRequests", problems)
+    if problems and entry != DELETE:
+        raise InvalidOrder(template.id, problems)
+    point = template.entry_point(entry)
+    own = parameters if point is None or point.own is None else point.own
+    return Checked(
+        parameters={name: value for name, value in parameters.items() if name in own},
+        node_requests=tuple(nodes) if node_requests else template.default_node_requests,
+        role=point.role if point else None,
+        ignored=tuple(problems),
+    )

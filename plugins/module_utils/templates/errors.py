@@ -1,0 +1,57 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Everything that can be wrong with a template, or with an order for one, as one family; each error says what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from ..common.argument_values import clip
+from ..common.text import did_you_mean
+
+COLLECTION = "openfleet.clusters"
+ID = re.compile(r"[a-zA-Z_][a-zA-Z0-9._]*")  # as the ClusterOrder's CRD has it
+SHOWN_PROBLEMS = 20
+
+
+class TemplateError(Exception):
+    """The base of the family. The text says what is wrong and what to do; it never holds the value of a secret parameter."""
+
+
+class UnknownTemplate(TemplateError):
+    """No installed collection has a template of that name."""
+
+    def __init__(self, template_id: str, templates: Collection[str]) -> None:
+        if ID.fullmatch(template_id):
+            full = {name.rpartition(".")[2]: name for name in templates}
+            hint = did_you_mean(template_id, [*full, *templates], full)
+        else:
+            hint = " (the name of a template has letters, digits, dots and underscores)"
+        super().__init__(
+            f"There is no cluster template {clip(template_id)}{hint}. A name without dots means one of {COLLECTION}, any other template"
+            f" is <namespace>.<collection>.<role> of a collection that Ansible finds; {COLLECTION}.cluster_template_info lists them all."
+        )
+        self.template_id = template_id
+
+
+class BrokenTemplate(TemplateError):
+    """The template itself has a mistake, which its author has to correct."""
+
+    def __init__(self, template_id: str, problem: str) -> None:
+        super().__init__(f"Cluster template {template_id} cannot be used: {problem}.")
+        self.template_id = template_id
+        self.problem = problem
+
+
+class InvalidOrder(TemplateError):
+    """The order asks for what its template does not offer. `problems` has every mistake, each as a sentence without its end."""
+
+    def __init__(self, template_id: str, problems: Sequence[str]) -> None:
+        self.template_id = template_id
+        self.problems = list(problems)
+        text = "; ".join(f"({number}) {problem}" for number, problem in enumerate(self.problems[:SHOWN_PROBLEMS], 1))
+        if len(problems) > SHOWN_PROBLEMS:
+            text += f"; and {len(problems) - SHOWN_PROBLEMS} more"
+        text = f"{len(problems)} mistakes: {text}" if len(problems) > 1 else self.problems[0]
+        super().__init__(f"The order does not fit its cluster template {template_id}: {text}.")

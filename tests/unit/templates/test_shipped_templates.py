@@ -1,0 +1,69 @@
+"""The templates of this collection, as users get them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import NodeRequest
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import Template, find_templates, resolve
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates.check import Checked, check
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates.metadata import DEFAULT_DELETE
+
+from .template_samples import COLLECTIONS, SECRET, parameters, problems, write_role
+
+ROLES = COLLECTIONS / "openfleet" / "clusters" / "roles"
+SHIPPED = sorted(role.parents[1].name for role in ROLES.glob("*/meta/template.yml"))
+PULL = {"pull_secret": "{}"}
+
+
+@pytest.fixture(scope="module")
+def shipped() -> dict[str, Template]:
+    return find_templates([COLLECTIONS])
+
+
+# The templates of this collection
+
+
+def test_shipped_templates_are_sound(shipped: dict[str, Template]) -> None:
+    problems_of = {name: template.problem for name, template in shipped.items() if name.startswith("openfleet.")}
+    assert problems_of == {f"openfleet.clusters.{role}": None for role in SHIPPED}
+
+
+def test_small_needs_only_a_pull_secret(shipped: dict[str, Template]) -> None:
+    template = resolve("ocp_4_17_small", shipped)
+    checked = check(template, json.dumps(PULL))
+    assert checked == Checked(
+        {
+            **PULL,
+            "release_image": "quay.io/openshift-release-dev/ocp-release:4.17.0-multi",
+            "pod_network_cidr": "10.132.0.0/14",
+            "service_network_cidr": "172.31.0.0/16",
+            "control_plane_availability": "SingleReplica",
+        },
+        (NodeRequest("fc430", 2),),
+        template.id,
+    )
+    assert template.entry_points == ("install", "delete")
+    assert problems(template, {"pull_secret": {"auths": {}}}) == ["parameter pull_secret must be a string, not an object"]
+
+
+def test_idp_adds_its_parameters(shipped: dict[str, Template]) -> None:
+    template = resolve("ocp_4_17_small_idp", shipped)
+    idp = {"idp_issuer": "https://login.example", "idp_client_id": "id", "idp_client_secret": SECRET}
+    assert problems(template, PULL) == [f"parameter {name} is required" for name in idp]
+    checked = check(template, json.dumps(PULL | idp))
+    assert checked.role == template.id
+    assert checked.parameters.items() >= (PULL | idp | {"idp_name": "openid"}).items()
+    assert check(template, json.dumps(PULL | idp), entry="delete").role == DEFAULT_DELETE
+
+
+def test_example_of_the_guide_is_a_sound_template(tmp_path: Path) -> None:
+    guide = (ROLES.parent / "docs" / "writing_a_template.md").read_text()
+    example = guide.split("```yaml\n")[1].split("```")[0]
+    assert len(example.splitlines()) == 10
+    write_role(tmp_path, "acme.templates.small", example)
+    template = resolve("acme.templates.small", find_templates([tmp_path, COLLECTIONS]))
+    assert parameters(template, PULL | {"cost_center": "x"})["base_domain"] == "clusters.acme.example"
+    assert problems(template, PULL) == ["parameter cost_center is required"]
