@@ -30,7 +30,7 @@ def orders(
     sandbox = new_sandbox(status_only=True)
     hub = Access(sandbox.kubeconfig())
     if request.param == "the other's CRD":
-        put_in_place_of_ours(osac_crd(GROUP), hub)
+        put_in_place_of_ours(hub, osac_crd(GROUP))
     with fresh_namespace(hub) as namespace:
         yield Orders(hub, namespace, tmp_path)
     sandbox.down()

@@ -1,4 +1,4 @@
-"""Orders of every provider on one hub: made in one run, each by its own provider, watched in one task, and taken down in one run."""
+"""Orders of every provider on one hub: created in one run, each by its own provider, observed in one task, and deleted in one run."""
 
 from __future__ import annotations
 
@@ -27,89 +27,84 @@ def service() -> Iterator[OcmStandIn]:
 @pytest.fixture
 def mixed(capi_hub: Access, tmp_path: Path) -> Iterator[Orders]:
     with fresh_namespace(capi_hub) as namespace:
-        place = Orders(capi_hub, namespace, tmp_path)
-        yield place
-        place.clean_up()
+        orders = Orders(capi_hub, namespace, tmp_path)
+        yield orders
+        orders.clean_up()
 
 
 def add_node(cluster: Access) -> None:
-    """A node for the cluster that exists already: one without any is not well."""
+    """A node for the cluster that exists already: one without any is not ready."""
     cluster.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "worker"}})
     ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
     cluster.kubectl("patch", "node", "worker", "--subresource=status", "--type=merge", "-p", json.dumps(ready))
 
 
+def site(service: OcmStandIn) -> dict[str, Any]:
+    return {"osd_small_url": service.url, "osd_small_token_url": f"{service.url}{TOKEN_PATH}", "osd_small_token": OFFLINE_TOKEN}
+
+
 def test_each_order_has_its_own_provider_for_all_its_life(mixed: Orders, service: OcmStandIn) -> None:
+    """All are created in one run of the playbook."""
     kubeconfig = mixed.hub.kubeconfig.read_text()
     add_node(mixed.hub)
     mixed.place("bare", nodes={"fc430": 1})
     mixed.place("machines", nodes={"small": 1}, template="capi_small", raw_parameters="{}")
     mixed.place("dedicated", nodes={"m5.xlarge": 2}, template="osd_small", raw_parameters="{}")
     mixed.place("there", template="existing_cluster", raw_parameters=json.dumps({"kubeconfig": kubeconfig}))
-    orders = [f"{mixed.namespace}/{name}" for name in PROVIDERS]
-    site: dict[str, Any] = {
-        "cluster_orders": orders,
-        "osd_small_url": service.url,
-        "osd_small_token_url": f"{service.url}{TOKEN_PATH}",
-        "osd_small_token": OFFLINE_TOKEN,
-    }
-    made = mixed.play("create_cluster", None, "-vvv", **site).successful()
-    # What a run is told to use on its command line, Ansible shows at this verbosity itself; the rest must be in nobody's sight.
-    assert "client-key-data" not in made.output
+    chosen = [f"{mixed.namespace}/{name}" for name in PROVIDERS]
+    created = mixed.play("create_cluster", None, "-vvv", cluster_orders=chosen, **site(service)).successful()
+    # What a run is given on its command line, Ansible shows at this verbosity itself; the rest must not be shown.
+    assert "client-key-data" not in created.output
 
     def all_ready() -> bool:
-        mixed.play("sync_status", None, cluster_orders=orders).successful()
+        assert not mixed.sync(*PROVIDERS).get("failed")
         return all(mixed.status(name).get("phase") == "Ready" for name in PROVIDERS)
 
     until(all_ready, "all orders are Ready", 600)
     assert {name: mixed.status(name)["provider"]["type"] for name in PROVIDERS} == PROVIDERS
     assert len({mixed.status(name)["provider"]["internalID"] for name in PROVIDERS}) == len(PROVIDERS)
     assert mixed.status("dedicated")["provider"]["region"] == "us-east-1"
-    again = mixed.play("create_cluster", None, **site).successful()
-    assert again.changed == 0
+    assert mixed.run("provision", *PROVIDERS, site=site(service)).go_on().successful().changed == 0
 
     mixed.place("dedicated", nodes={"m5.xlarge": 3}, template="osd_small", raw_parameters="{}")
-    assert mixed.play("create_cluster", "dedicated", **{key: value for key, value in site.items() if key != "cluster_orders"}).successful()
-    assert mixed.play("delete_cluster", None, **site, cluster_wait_timeout=400).successful()
+    assert mixed.run("provision", "dedicated", site=site(service)).go_on().successful().changed > 0
+    mixed.run("delete", *PROVIDERS, site=site(service)).go_on(wait=400).successful()
     assert [name for name in PROVIDERS if not mixed.is_gone(name)] == []
     assert service.clusters == {}
 
 
-def test_order_whose_provider_left_the_hub_troubles_no_other(orders: Orders) -> None:
+def test_an_order_whose_provider_is_no_longer_on_the_hub_harms_no_other(orders: Orders) -> None:
     """The quick hub has no Cluster API."""
     orders.place("bare", nodes={"fc430": 1})
-    orders.create("bare")
+    orders.provision("bare")
     orders.place("machines", nodes={"small": 1}, template="capi_small", raw_parameters="{}")
-    status = {"status": {"phase": "Ready", "observedGeneration": 1, "provider": {"type": "capi"}}}
-    orders.patch(status, "machines", "--subresource=status")
-    orders.play("sync_status", None, cluster_orders=[f"{orders.namespace}/{name}" for name in ("bare", "machines")]).successful()
+    orders.patch({"status": {"phase": "Ready", "observedGeneration": 1, "provider": {"type": "capi"}}}, "machines", "status")
+    assert not orders.sync("bare", "machines").get("failed")
     assert orders.status("bare")["phase"] == "Ready"
     assert orders.condition("ControlPlaneAvailable", "machines")["status"] == "Unknown"
     assert "Cluster" in orders.condition("ControlPlaneAvailable", "machines")["message"]
 
 
-def test_provider_that_is_no_longer_installed_fails_its_order_with_what_to_do(orders: Orders) -> None:
+def test_a_provider_that_is_no_longer_installed_fails_its_order_with_what_to_do(orders: Orders) -> None:
     orders.place("blades", nodes={"fc430": 1})
-    orders.patch({"status": {"provider": {"type": "acme.absent.rack"}}}, "blades", "--subresource=status")
-    assert orders.play("create_cluster", "blades").code != 0
+    orders.patch({"status": {"provider": {"type": "acme.absent.rack"}}}, "blades", "status")
+    assert not orders.run("provision", "blades").go_on().is_successful
     failure = orders.status("blades")["failure"]
     assert failure["reason"] == "UnknownProvider"
     assert "install its collection" in failure["message"]
 
 
-def test_provider_that_is_down_fails_its_own_order_and_is_tried_again(mixed: Orders, service: OcmStandIn) -> None:
+def test_a_provider_that_does_not_answer_fails_its_own_order_and_is_retried(mixed: Orders, service: OcmStandIn) -> None:
     mixed.place("bare", nodes={"fc430": 1})
     mixed.place("dedicated", nodes={"m5.xlarge": 2}, template="osd_small", raw_parameters="{}")
-    orders = [f"{mixed.namespace}/{name}" for name in ("bare", "dedicated")]
     nowhere = {"osd_small_url": "http://127.0.0.1:9", "osd_small_token_url": "http://127.0.0.1:9/token", "osd_small_token": OFFLINE_TOKEN}
-    failed = mixed.play("create_cluster", None, cluster_orders=orders, **nowhere)
-    assert failed.code != 0
+    failed = mixed.run("provision", "bare", "dedicated", site=nowhere).go_on()
+    assert not failed.is_successful
     assert mixed.status("bare")["phase"] in ("Progressing", "Ready")
     failure = mixed.status("dedicated")["failure"]
     assert (mixed.status("dedicated")["phase"], failure["retryable"]) == ("Failed", True)
     assert "127.0.0.1:9" in failure["message"]
-    assert OFFLINE_TOKEN not in failed.output
-    site = {"osd_small_url": service.url, "osd_small_token_url": f"{service.url}{TOKEN_PATH}", "osd_small_token": OFFLINE_TOKEN}
-    mixed.create("dedicated", **site)
+    assert OFFLINE_TOKEN not in failed.messages
+    mixed.provision("dedicated", site=site(service))
     assert len(service.clusters) == 1
-    mixed.play("delete_cluster", None, cluster_orders=orders, cluster_wait_timeout=120).successful()
+    mixed.run("delete", "bare", "dedicated").go_on(wait=120).successful()

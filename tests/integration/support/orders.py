@@ -281,11 +281,15 @@ class Orders:
         check: bool = False,
         kubeconfig: Path | None = None,
         event: Object | None = None,
+        site: Mapping[str, Any] | None = None,
         **prepare: Any,
     ) -> InProcessRun:
-        """A run for these orders, those of an event, or all that need it; prepared: its templates and its end are still to come."""
+        """A run for these orders, those of an event, or all that need it; prepared: its templates and its end are still to come.
+
+        `site` are the variables that the site has set for its templates.
+        """
         chosen = [f"{self.namespace}/{name}" for name in names]
-        variables = {"ansible_eda": {"event": event}} if event is not None else {}
+        variables = dict(site or {}) | ({"ansible_eda": {"event": event}} if event is not None else {})
         return InProcessRun(step, self._options(kubeconfig), chosen, self.folder, check, variables, prepare).prepare()
 
     def _options(self, kubeconfig: Path | None) -> Object:
