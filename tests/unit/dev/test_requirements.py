@@ -1,0 +1,44 @@
+"""requirements.txt against the imports of the plugins: each package that they import is named, and no other."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+IMPORTING = ("plugins", "extensions/eda")
+# Ansible itself is chosen by each site; botocore is part of boto3.
+NOT_NAMED = {"ansible", "ansible_collections", "botocore"}
+
+
+def imported() -> set[str]:
+    """The top-level names that the files import, in functions and conditions as well, without those of Python itself."""
+    files = [file for folder in IMPORTING for file in (ROOT / folder).rglob("*.py")]
+    names = {name for file in files for name in imports_of(ast.parse(file.read_text(encoding="utf-8")))}
+    return names - sys.stdlib_module_names - NOT_NAMED
+
+
+def imports_of(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+
+
+def normalized(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def required() -> set[str]:
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    return {normalized(re.split(r"[<>=!~\[; ]", line)[0]) for line in lines if line and not line.startswith("#")}
+
+
+def test_requirements_name_the_packages_that_the_plugins_import_and_no_others() -> None:
+    providers = importlib.metadata.packages_distributions()
+    assert {normalized(providers[name][0]) for name in imported()} == required()
