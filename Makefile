@@ -20,7 +20,7 @@ setup: ## Make the virtual environment (every other command does this first)
 demo: setup ## Show the main job on a hub of this machine, from nothing to a running cluster and back (PROVIDER=capi: by Cluster API)
 	@python -m $(DEV).demo $(PROVIDER)
 
-serve: setup ## Carry out orders on a hub of this machine until Ctrl-C (PROVIDER=capi: Cluster API too; WEBHOOK_PORT=5000)
+serve: setup ## Reconcile the orders on a hub of this machine until Ctrl-C (PROVIDER=capi: Cluster API too; WEBHOOK_PORT=5000)
 	@python -m $(DEV).serve $(PROVIDER) $(if $(WEBHOOK_PORT),--port=$(WEBHOOK_PORT))
 
 test: setup ## Run every test

@@ -1,7 +1,7 @@
 """`make demo`: an order from nothing to a running cluster, scaled, and back to nothing, with a line for each stage.
 
-All work is done by the rulebook, which the demo only watches. The cluster is made by HyperShift, or by the provider that is named, as
-in `make demo PROVIDER=capi`.
+The rulebook does all the work; the demo only shows it. HyperShift creates the cluster, or the named provider, as in
+`make demo PROVIDER=capi`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..sandbox.build import build
 from ..sandbox.processes import free_port, write_private
 from ..sandbox.sandbox import Sandbox
 from ..sandbox.screen import Stage, UserError, heading, run_command, stage
-from .engine import ROOT, STATE, Engine, engine_at_work
+from .engine import ROOT, STATE, Engine, running_engine
 
 NAMESPACE, NAME = "orders", "demo"
 WORKING_NAMESPACE = f"{NAMESPACE}-{NAME}"
@@ -36,7 +36,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Show:
-    """What differs between the providers that the demo can be given with."""
+    """What differs between the providers of the demo."""
 
     example: Path
     resource_class: str
@@ -85,7 +85,7 @@ def main() -> int:
     build(capi=show.capi)
     sandbox = Sandbox(STATE)
     hub_stays = sandbox.holder() is not None
-    with engine_at_work(sandbox, free_port(), show.capi) as engine:
+    with running_engine(sandbox, free_port(), show.capi) as engine:
         hub = Access(sandbox.kubeconfig())
         with order(hub, engine, show, hub_stays):
             show_progress(hub, engine, "2 of 2 nodes ready")
@@ -97,7 +97,7 @@ def main() -> int:
                 hub.kubectl("patch", "clusterorder", NAME, "-n", NAMESPACE, "--type=merge", "-p", wanted)
             show_progress(hub, engine, "3 of 3 nodes ready", steps=("NodesReady",))
             show_nodes(hub, engine, show)
-            with stage("Order deleted; it stays until its cluster is gone"):
+            with stage("Order deleted; it stays until its cluster is deleted"):
                 hub.kubectl("delete", "clusterorder", NAME, "-n", NAMESPACE, "--wait=false")
             show_webhooks(hub, engine)
             show_end(hub, engine)
@@ -107,7 +107,7 @@ def main() -> int:
 
 @contextlib.contextmanager
 def order(hub: Access, engine: Engine, show: Show, hub_stays: bool) -> Iterator[None]:
-    """The order of the example. On a hub that stays it is taken away also when the demo is interrupted, if need be by another engine."""
+    """The order of the example. On a hub that stays it is deleted also after an interruption, by a second engine if the first has ended."""
     with stage(f"ClusterOrder {NAME} for a cluster with 2 nodes created"):
         hub.kubectl("apply", "-f", str(ROOT / show.example))
     try:
@@ -116,9 +116,9 @@ def order(hub: Access, engine: Engine, show: Show, hub_stays: bool) -> Iterator[
         if hub_stays:
             hub.kubectl("delete", "clusterorder", NAME, "-n", NAMESPACE, "--wait=false", "--ignore-not-found")
             if not engine.is_running:
-                with stage("Rulebook started once more, to take away the cluster"):
+                with stage("Rulebook started again to delete the cluster"):
                     engine.start(hub.kubeconfig)
-                    engine.until_well()
+                    engine.until_ready()
             show_end(hub, engine)
         raise
 
@@ -134,45 +134,45 @@ def show_progress(hub: Access, engine: Engine, nodes: str, steps: tuple[str, ...
 
 
 def show_webhooks(hub: Access, engine: Engine) -> None:
-    """What a controller beside ours would send, the whole order; and the same from somebody without the token."""
+    """The webhook of another controller, which sends the whole order: without the token, and with it."""
     sent = hub.get("clusterorder", NAME, "-n", NAMESPACE)
     for who, token, answer in (("without a token", "", 401), ("with the token", engine.token_file.read_text(), 202)):
         with stage(f"POST /delete-hosted-cluster {who}") as shown:
             code = engine.post("delete-hosted-cluster", sent, token)
             shown.note(str(code))
             if code != answer:
-                raise UserError(f"The webhook {who} was answered with {code} instead of {answer}.")
+                raise UserError(f"The response to the webhook {who} was {code} instead of {answer}.")
 
 
 def show_end(hub: Access, engine: Engine) -> None:
     with stage("Cluster, namespace, finalizers and order deleted") as shown:
-        watched(engine, shown, lambda: hub.get("clusterorder", NAME, "-n", NAMESPACE) is None, "the order is gone")
+        watched(engine, shown, lambda: hub.get("clusterorder", NAME, "-n", NAMESPACE) is None, "the order is deleted")
         if hub.get("namespace", WORKING_NAMESPACE) is not None:
-            raise UserError(f"The order is gone, and its namespace {WORKING_NAMESPACE} is still there.")
+            raise UserError(f"The order is deleted, but its namespace {WORKING_NAMESPACE} still exists.")
 
 
 def watched(engine: Engine, shown: Stage, condition: Callable[[], Result], what: str) -> Result:
-    """Wait for the condition, and show what the engine says of its actions meanwhile."""
+    """Wait for the condition, and show the actions in the engine's log meanwhile."""
 
-    def look() -> Result:
+    def poll() -> Result:
         engine.check()
-        for line in engine.news():
-            if said := ACTION.search(line):
-                shown.say(f"    {said[0]}")
+        for line in engine.new_lines():
+            if action := ACTION.search(line):
+                shown.say(f"    {action[0]}")
         return condition()
 
-    return until(look, what, WAIT_SECONDS)
+    return until(poll, what, WAIT_SECONDS)
 
 
 def status(hub: Access) -> dict[str, Any]:
     found: dict[str, Any] = hub.get("clusterorder", NAME, "-n", NAMESPACE).get("status", {})
     if found.get("phase") == "Failed":
-        raise UserError(f"The order has failed: {found.get('failure', {}).get('message', 'its status does not say why')}")
+        raise UserError(f"The order has failed: {found.get('failure', {}).get('message', 'its status has no reason')}")
     return found
 
 
 def message(hub: Access, kind: str, nodes: str) -> str:
-    """What a condition says once it is True, nothing before."""
+    """The message of a condition once it is True, nothing before."""
     for condition in status(hub).get("conditions", []):
         if condition["type"] == kind and condition["status"] == "True" and (kind != "NodesReady" or condition["message"] == nodes):
             return str(condition["message"])
@@ -180,7 +180,7 @@ def message(hub: Access, kind: str, nodes: str) -> str:
 
 
 def show_nodes(hub: Access, engine: Engine, show: Show) -> None:
-    """What the new cluster itself says, asked with its own kubeconfig."""
+    """The nodes of the new cluster, read with its own kubeconfig."""
     secret = hub.get("secret", show.secret, "-n", WORKING_NAMESPACE)
     kubeconfig = engine.folder / f"{NAME}.kubeconfig"
     write_private(kubeconfig, base64.b64decode(secret["data"][show.key]))

@@ -1,6 +1,6 @@
-"""A rules engine beside the hub of a sandbox, for `make demo` and `make serve`. What it needs and says is in a folder of the sandbox.
+"""A rules engine on the hub of a sandbox, for `make demo` and `make serve`. Its files and its log are in a folder of the sandbox.
 
-Its runs do not outlive it: whoever ends the engine ends them too, and the kernel ends the engine with the process that started it.
+Its runs do not outlive it: `stop` ends them too, and the kernel ends the engine with the process that started it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ GRACE_SECONDS = 15
 
 
 def engine_arguments(folder: Path, source: dict[str, Any]) -> list[str]:
-    """The arguments of an engine that runs the rulebook with these settings of its source. A file in the folder holds secrets."""
+    """The arguments of an engine that runs the rulebook with these settings of its source. A file in the folder has secrets."""
     write_json(folder / "inventory.yml", {"all": {"hosts": {"localhost": {"ansible_connection": "local"}}}})
     write_json(folder / "variables.yml", {"event_source": source})
     return ["-r", RULEBOOK, "-i", str(folder / "inventory.yml"), "--vars", str(folder / "variables.yml")]
@@ -44,7 +44,7 @@ def engine_arguments(folder: Path, source: dict[str, Any]) -> list[str]:
 
 def engine_environment(folder: Path, kubeconfig: Path) -> dict[str, str]:
     return os.environ | {
-        "PATH": f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}",  # it asks ansible-galaxy where collections are
+        "PATH": f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}",  # it finds collections by ansible-galaxy
         "TMPDIR": str(folder),
         "K8S_AUTH_KUBECONFIG": str(kubeconfig),
         "ANSIBLE_NOCOLOR": "1",
@@ -65,11 +65,11 @@ class Engine:
         self._lock: int | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
-    # Its life
+    # Start and stop
 
     def start(self, kubeconfig: Path) -> None:
-        """Start it without waiting until it works. One that was killed is started anew."""
-        self._be_the_only_one()
+        """Start it, and do not wait until it is ready. An engine that was killed is started again."""
+        self._lock_folder()
         token = secrets.token_urlsafe(32)
         write_private(self.token_file, token)
         arguments = engine_arguments(self.folder, {"webhook": {"port": self.port, "token": token}})
@@ -81,11 +81,11 @@ class Engine:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                # Ctrl-C belongs to whoever started it, who ends it in order.
+                # Ctrl-C is for the calling process, which stops the engine in order.
                 start_new_session=True,
             )
 
-    def _be_the_only_one(self) -> None:
+    def _lock_folder(self) -> None:
         if self._lock is None:
             self.folder.mkdir(mode=0o700, exist_ok=True)
             lock = os.open(self.folder, os.O_RDONLY)
@@ -97,7 +97,7 @@ class Engine:
             self._lock = lock
 
     def stop(self) -> None:
-        """End it, and what a killed one has left of its runs."""
+        """End it, and the runs that remain of a killed one."""
         if self._process:
             self._process.terminate()
             try:
@@ -105,7 +105,7 @@ class Engine:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        while left := working_in(self.folder):  # one of them may just be starting another
+        while left := working_in(self.folder):  # one of them may be starting another
             for pid in left:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
@@ -126,30 +126,30 @@ class Engine:
     def check(self) -> None:
         """Raise a UserError if it has ended, with the end of its log, or if its hub has."""
         if self._sandbox.holder() is None:
-            raise UserError("The sandbox has ended: somebody has stopped it, or killed it.")
+            raise UserError("The sandbox has ended: it was stopped by `openfleet-sandbox down`, or killed.")
         if not self.is_running:
             raise UserError(f"The rules engine has ended by itself; the end of its log:\n{tail(self._log)}")
 
-    def is_well(self) -> bool:
-        """Whether it follows the hub, and no other engine does the work."""
+    def is_ready(self) -> bool:
+        """Whether it follows the hub and is the leader."""
         self.check()
         with contextlib.suppress(urllib3.exceptions.HTTPError):
             health, metrics = (urllib3.request("GET", f"{self.url}/{page}", retries=False, timeout=5) for page in ("healthz", "metrics"))
             return health.status == 200 and b"\nopenfleet_orders_leads 1" in metrics.data
         return False
 
-    def until_well(self) -> None:
+    def until_ready(self) -> None:
         try:
-            until(self.is_well, "the rules engine leads and follows the hub", START_SECONDS)
+            until(self.is_ready, "the rules engine leads and follows the hub", START_SECONDS)
         except UserError as problem:
             if self.is_running:
                 raise UserError(f"{problem} The end of its log:\n{tail(self._log)}") from None
             raise
 
-    # What it says, and is told
+    # Its log and its webhooks
 
-    def news(self) -> list[str]:
-        """The lines of its log that have come since they were last asked for."""
+    def new_lines(self) -> list[str]:
+        """The lines of its log since the last call."""
         with open(self._log, "rb") as log:
             log.seek(self._shown)
             new = log.read()
@@ -158,14 +158,14 @@ class Engine:
         return whole.decode(errors="replace").splitlines()
 
     def post(self, endpoint: str, order: dict[str, Any], token: str = "") -> int:
-        """Send a webhook, and return the code of the answer."""
+        """Send a webhook, and return the status of the response."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         return urllib3.request("POST", f"{self.url}/{endpoint}", body=json.dumps(order), headers=headers, retries=False, timeout=10).status
 
 
 @contextlib.contextmanager
-def engine_at_work(sandbox: Sandbox, port: int, capi: bool = False) -> Iterator[Engine]:
-    """The hub with an engine beside it. A hub that runs already is used and left alone, else there is one that ends with the engine."""
+def running_engine(sandbox: Sandbox, port: int, capi: bool = False) -> Iterator[Engine]:
+    """A hub and an engine on it. A hub that runs already is used and stays; otherwise one is started and ends with the engine."""
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, signal.default_int_handler)
     ours = sandbox.holder() is None
@@ -175,7 +175,7 @@ def engine_at_work(sandbox: Sandbox, port: int, capi: bool = False) -> Iterator[
             # Side by side, because both take several seconds to start.
             sandbox.up(attached=ours, capi=capi, meanwhile=engine.start)
         with stage(f"Rulebook {RULEBOOK} follows it"):
-            engine.until_well()
+            engine.until_ready()
         yield engine
     finally:
         try:

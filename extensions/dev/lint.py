@@ -19,7 +19,7 @@ TYPED = [folder for folder in ("extensions", "plugins/module_utils") if (ROOT / 
 
 @dataclass(frozen=True)
 class Gate:
-    """One check: a command that ends with 0 when all is well. It runs at the root of the checkout."""
+    """One check: a command whose exit code is 0 if it passes. It runs at the root of the checkout."""
 
     title: str
     command: list[str]
@@ -27,7 +27,7 @@ class Gate:
 
 
 def own(name: str, *arguments: str) -> list[str]:
-    """The command of a gate that is a file beside this one."""
+    """The command of a gate that is a module of this folder."""
     return [sys.executable, "-m", f"{COLLECTION}.extensions.dev.{name}", *arguments]
 
 
@@ -60,7 +60,7 @@ def main() -> int:
 
 
 def failure(gate: Gate) -> str | None:
-    """What a gate said, if it failed."""
+    """The output of a gate, if it failed."""
     environment = os.environ | {"NO_COLOR": "1"} | gate.environment
     try:
         with stage(gate.title):

@@ -1,7 +1,7 @@
 """Run `ansible-test sanity` through the link to this checkout below .venv/collections, with a home of its own.
 
-The home holds ansible-test's cache between runs and goes with .venv. ansible-test passes no variable of the environment on but
-HOME and PATH, so what pip and git have to know is written there.
+The home has ansible-test's cache between runs and is deleted with .venv. ansible-test passes on no variable but HOME and PATH, so
+the settings of pip and git are files there.
 """
 
 from __future__ import annotations

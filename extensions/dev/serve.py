@@ -1,4 +1,4 @@
-"""`make serve`: a hub of this machine whose orders are carried out by the rulebook, with its log on the screen, until Ctrl-C."""
+"""`make serve`: a hub of this machine whose orders the rulebook reconciles, with its log on the screen, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from ..sandbox.build import build
 from ..sandbox.processes import port_in_use
 from ..sandbox.sandbox import Sandbox
 from ..sandbox.screen import UserError, heading, run_command
-from .engine import STATE, Engine, engine_at_work
+from .engine import STATE, Engine, running_engine
 
-LOOK_SECONDS = 0.2
+POLL_SECONDS = 0.2
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="serve", description="Carry out the orders on a hub of this machine until Ctrl-C.")
-    parser.add_argument("--port", type=int, default=5000, help="where webhooks are taken (default: 5000)")
+    parser = argparse.ArgumentParser(prog="serve", description="Reconcile the orders on a hub of this machine until Ctrl-C.")
+    parser.add_argument("--port", type=int, default=5000, help="port of the webhooks (default: 5000)")
     parser.add_argument(
-        "provider", nargs="?", choices=("hypershift", "capi"), default="hypershift", help="what the hub has to make clusters"
+        "provider", nargs="?", choices=("hypershift", "capi"), default="hypershift", help="what creates clusters on the hub"
     )
     arguments = parser.parse_args()
     port, capi = arguments.port, arguments.provider == "capi"
     if port_in_use(port):
         raise UserError(
-            f"Port {port} is in use on 127.0.0.1: stop the program that has it, or choose another with make serve WEBHOOK_PORT=..."
+            f"Port {port} is in use on 127.0.0.1: stop the program that uses it, or choose another with make serve WEBHOOK_PORT=..."
         )
     build(capi=capi)
     sandbox = Sandbox(STATE)
-    with engine_at_work(sandbox, port, capi) as engine, contextlib.suppress(KeyboardInterrupt):
+    with running_engine(sandbox, port, capi) as engine, contextlib.suppress(KeyboardInterrupt):
         introduce(sandbox, engine)
         while True:
             engine.check()
-            for line in engine.news():
+            for line in engine.new_lines():
                 print(line, flush=True)
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_SECONDS)
     return 0
 
 
@@ -43,10 +43,10 @@ def introduce(sandbox: Sandbox, engine: Engine) -> None:
     heading(f"""In another shell:
   . .venv/bin/activate; export KUBECONFIG={sandbox.kubeconfig()}
   kubectl apply -f docs/examples/cluster_order.yaml; kubectl get clusterorders -A -w
-Webhooks are taken with the token in a file that only you can read:
+Webhooks need the token in a file that only you can read:
   curl -H "Authorization: Bearer $(cat {engine.token_file})" {engine.url}/create-hosted-cluster \\
     -d '{{"metadata": {{"namespace": "orders", "name": "demo"}}}}'
-Ctrl-C ends it. What the rulebook says:
+Ctrl-C ends it. The log of the rulebook:
 """)
 
 

@@ -38,14 +38,14 @@ run_command(main)
 
 
 def main() -> int:
-    with _only_one():
+    with _exclusive():
         if not (STAMP.exists() and STAMP.read_text() == _fingerprint()):
             _make()
     return 0
 
 
 def _fingerprint() -> str:
-    """Changes whenever the environment would: with the pins, this file, the Python, or the place of the checkout."""
+    """Changes whenever the environment would: with the pins, this file, the Python, or the path of the checkout."""
     digest = hashlib.sha256(f"{ROOT} {sys.version}".encode())
     for file in (*sorted(ROOT.glob("requirements*")), Path(__file__)):
         digest.update(file.read_bytes())
@@ -53,7 +53,7 @@ def _fingerprint() -> str:
 
 
 @contextlib.contextmanager
-def _only_one() -> Iterator[None]:
+def _exclusive() -> Iterator[None]:
     with open(ROOT / ".venv.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -84,11 +84,11 @@ def _create_environment() -> None:
     python = getattr(sys, "_base_executable", sys.executable)
     result = subprocess.run([python, "-m", "venv", str(VENV)], capture_output=True, text=True, check=False)
     if result.returncode:
-        raise UserError(f"Python cannot make a virtual environment; install its venv package. It said: {_last_line(result.stdout)}")
+        raise UserError(f"Python cannot make a virtual environment; install its venv package. Its output: {_last_line(result.stdout)}")
 
 
 def _pip(arguments: list[str], shown: Stage) -> None:
-    """Run pip and move the bar with each package it takes up; on failure keep only the sentence that helps."""
+    """Run pip and move the bar with each package it collects; a failure becomes one sentence of what to do."""
     total = sum(1 for line in LOCK_FILE.read_text().splitlines() if "==" in line)
     process = subprocess.Popen(
         [str(VENV / "bin" / "pip"), "--no-input", "--disable-pip-version-check", *arguments],
@@ -116,10 +116,10 @@ def _pip(arguments: list[str], shown: Stage) -> None:
 def _pip_sentence(output: str) -> str:
     if "No space left on device" in output:
         return "The disk is full: free some space and run the same command again."
-    # The pins fit together, so when pip finds none of a package or calls them a conflict, it did not get to see them.
+    # The pins fit together, so when pip finds none of a package or calls them a conflict, it did not receive them.
     if re.search(r"NewConnectionError|Timeout|Connection(Reset|Refused)|resolve|from versions: none|ResolutionImpossible", output):
         return "The Python package registry does not answer: check the network, the proxy, or pip's index-url, and run the same again."
-    return f"pip could not install the packages; it said: {_last_line(output)}"
+    return f"pip could not install the packages; its last line: {_last_line(output)}"
 
 
 def _last_line(output: str) -> str:
@@ -167,10 +167,10 @@ def java_version() -> int | None:
     if not java:
         return None
     try:
-        said = subprocess.run([java, "-version"], capture_output=True, text=True, check=True).stderr
+        output = subprocess.run([java, "-version"], capture_output=True, text=True, check=True).stderr
     except (OSError, subprocess.CalledProcessError):
         return None
-    found = re.search(r'version "(\d+)', said)
+    found = re.search(r'version "(\d+)', output)
     return int(found[1]) if found and int(found[1]) >= JAVA_MINIMUM else None
 
 

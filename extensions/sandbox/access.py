@@ -1,4 +1,4 @@
-"""One cluster of the sandbox, reached with its kubeconfig: by the sandbox's own kubectl as a person would, by the library to read."""
+"""Access to one cluster of the sandbox by its kubeconfig: kubectl to write, as a user would, and the library's client to read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .screen import UserError
 
 POLL_SECONDS = 0.2
 Result = TypeVar("Result")
-# What `get` reads over one connection, by the name that kubectl has for it: group, version and kind. A kubectl process costs twenty times
+# What `get` reads over one connection, by kubectl's resource name: group, version and kind. A kubectl process costs twenty times
 # as much, and `until` reads several times a second.
 KINDS = {
     "clusterorder": ("cloudkit.openshift.io", "v1alpha1", "ClusterOrder"),
@@ -58,22 +58,22 @@ class Access:
         return Kube.connect({"kubeconfig": str(self.kubeconfig)})
 
     def get(self, *arguments: str) -> Any:
-        """The object or list that `kubectl get` answers to these arguments, or None where there is none."""
-        asked, unknown = _ARGUMENTS.parse_known_args(arguments)
-        kinds = [kind for kind in map(_kind, asked.kinds.split(",")) if kind]
-        if unknown or len(kinds) <= asked.kinds.count(",") or (asked.name and len(kinds) > 1):
+        """The object or list that `kubectl get` prints for these arguments, or None where the object does not exist."""
+        parsed, unknown = _ARGUMENTS.parse_known_args(arguments)
+        kinds = [kind for kind in map(_kind, parsed.kinds.split(",")) if kind]
+        if unknown or len(kinds) <= parsed.kinds.count(",") or (parsed.name and len(kinds) > 1):
             return self._get_by_kubectl(*arguments)
-        namespace = None if asked.everywhere else asked.namespace
+        namespace = None if parsed.everywhere else parsed.namespace
         try:
-            if asked.name:
-                return self.kube.find(*kinds[0], asked.name, namespace)
-            items = [item for kind in kinds for item in self.kube.list_all(*kind, namespace, asked.selector)]
+            if parsed.name:
+                return self.kube.find(*kinds[0], parsed.name, namespace)
+            items = [item for kind in kinds for item in self.kube.list_all(*kind, namespace, parsed.selector)]
         except KubeError as error:
             raise UserError(str(error)) from error
         return {"apiVersion": "v1", "kind": "List", "items": items}
 
     def _get_by_kubectl(self, *arguments: str) -> Any:
-        # Not by --ignore-not-found, which answers an empty list with nothing as well.
+        # Not by --ignore-not-found, which prints nothing for an empty list either.
         result = self.kubectl("get", *arguments, "-o", "json", check=False)
         if result.returncode and "(NotFound)" in result.stderr:
             return None
@@ -85,24 +85,24 @@ class Access:
         self.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
 
     def install_crd(self, crd: dict[str, Any]) -> None:
-        """Apply the CRD and return when its kind can be used, which is a little after it is said to be established."""
+        """Apply the CRD and return when its kind is served, which is a little after its condition Established."""
         name, spec = crd["metadata"]["name"], crd["spec"]
         version = next(version["name"] for version in spec["versions"] if version["served"])
 
-        def is_used() -> bool:
-            # Until its schema is published, kubectl checks objects by itself, with other rules than the server's.
+        def is_served() -> bool:
+            # Until its schema is published, kubectl validates objects by itself, with other rules than the server's.
             schemas = self.kubectl("get", "--raw", f"/openapi/v3/apis/{spec['group']}/{version}", check=False).stdout
             return f'"kind":"{spec["names"]["kind"]}"' in schemas and self.kubectl("get", name, check=False).returncode == 0
 
         self.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(crd))
-        until(is_used, f"{name} is served")
+        until(is_served, f"{name} is served")
 
     def wait(self, *arguments: str, timeout: str = "300s") -> None:
         self.kubectl("wait", f"--timeout={timeout}", *arguments)
 
 
 def _kind(name: str) -> tuple[str, str] | None:
-    """The API version and the kind that kubectl calls so, with its group behind it or without."""
+    """The API version and the kind of a resource name of kubectl, with its group after a dot or without."""
     resource, _dot, group = name.partition(".")
     known = KINDS.get(resource) or KINDS.get(resource.removesuffix("s"))
     if known is None:
@@ -112,7 +112,7 @@ def _kind(name: str) -> tuple[str, str] | None:
 
 
 def until(condition: Callable[[], Result], what: str, seconds: float = 300) -> Result:
-    """Poll until the condition gives something, and return that."""
+    """Poll until the condition returns something true, and return that."""
     deadline = time.monotonic() + seconds
     while not (result := condition()):
         if time.monotonic() > deadline:

@@ -10,13 +10,13 @@ from . import gobuild, upstream
 
 
 def build(s3: bool = False, capi: bool = False, apis: bool = False, hypershift: bool = True) -> None:
-    """Make ready what is missing: Kubernetes, HyperShift's CRDs, and what is asked for. `apis` are definitions that only tests read.
+    """Make ready what is missing: Kubernetes, HyperShift's CRDs, and the selected parts. `apis` are definitions that only tests read.
 
     An activated environment then has the compiled kubectl.
     """
     kubectl = gobuild.programs(gobuild.KUBERNETES)["kubectl"]
     if sys.prefix != sys.base_prefix and _is_ours(kubectl):
-        _offer(kubectl, Path(sys.prefix) / "bin" / "kubectl")
+        _link(kubectl, Path(sys.prefix) / "bin" / "kubectl")
     if hypershift:
         upstream.folder(upstream.HYPERSHIFT)
     if s3:
@@ -33,10 +33,10 @@ def _is_ours(path: Path) -> bool:
     return path.is_relative_to(gobuild.cache_folder())
 
 
-def _offer(kubectl: Path, link: Path) -> None:
-    """Lead the link to it, unless something stands there that is not ours."""
+def _link(kubectl: Path, link: Path) -> None:
+    """Point the link to it, unless something that is not ours has that name."""
     if link.is_symlink() and _is_ours(link.readlink()) and link.readlink() != kubectl:
         link.unlink(missing_ok=True)
-    # Another process may be faster.
+    # Another process may create it first.
     with contextlib.suppress(FileExistsError):
         link.symlink_to(kubectl)

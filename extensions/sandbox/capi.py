@@ -1,6 +1,6 @@
 """Cluster API on the hub, as plain processes: its own core and kubeadm managers, and the in-memory provider of its tests.
 
-Clusters made with it consist of real objects on the hub, judged by Cluster API's real webhooks. Their machines, Nodes and API
+Clusters created with it consist of real objects on the hub, validated by Cluster API's real webhooks. Their machines, Nodes and API
 servers live in the memory of one process, and are lost with it.
 """
 
@@ -25,7 +25,7 @@ IN_MEMORY = "capi-in-memory"
 GATES = "ClusterTopology=true,MachinePool=true"
 READY_SECONDS = 180
 PORT_TRIES = 3
-# For the clusters' API servers: each sandbox has a range, below the ports that the kernel gives away.
+# For the clusters' API servers: each sandbox has a range, below the ephemeral ports of the kernel.
 FIRST_PORT, LAST_PORT, PORTS = 20000, 30000, 500
 
 
@@ -42,7 +42,7 @@ class ClusterApi:
         return all(manager.running for manager in self._managers)
 
     async def start(self) -> None:
-        """Start what isn't running, and return when all webhooks answer and the ClusterClass is there."""
+        """Start what isn't running, and return when all webhooks answer and the ClusterClass exists."""
         self.folder.mkdir(exist_ok=True, mode=0o700)
         if not (self.folder / "tls.key").exists():
             self._write_certificate()
@@ -63,7 +63,7 @@ class ClusterApi:
         await asyncio.gather(*(manager.stop() for manager in self._managers))
 
     async def _install(self, managers: list[Manager]) -> None:
-        """Put their CRDs and webhooks on the hub, led to ports that are free."""
+        """Install their CRDs and webhooks on the hub, with the addresses of free ports."""
         authority = (self.folder / "ca.crt").read_bytes()
         manifests = [each for manager in managers for each in await manager.manifests(authority)]
         definitions = [each for each in manifests if each["kind"] == "CustomResourceDefinition"]
@@ -71,7 +71,7 @@ class ClusterApi:
         await self._hub.apply("capi-webhooks.json", [each for each in manifests if each["kind"] != "CustomResourceDefinition"])
 
     async def _start(self, manager: Manager) -> None:
-        """Start it and return when its webhooks answer. A port may be taken by another program meanwhile: then take others."""
+        """Start it and return when its webhooks answer. If another program has bound a port meanwhile, try others."""
         for attempt in range(1, PORT_TRIES + 1):
             try:
                 await manager.start()
@@ -107,7 +107,7 @@ class Manager:
         return self._process.describe() if self._process else {}
 
     async def manifests(self, authority: bytes) -> list[dict[str, Any]]:
-        """Its CRDs and webhooks, led to the ports of its last start if they are free, else to others."""
+        """Its CRDs and webhooks, with the ports of its last start if they are free, else with others."""
         if not self._ports or any(port_in_use(port) for port in self._ports.values()):
             self._ports = {"webhook": free_port(), "health": free_port()} | ({"first": free_range()} if self._name == IN_MEMORY else {})
         config, crds = self._binary.parent / "config" / self._name, f"{self._name}.yaml"

@@ -1,6 +1,6 @@
 """One real Kubernetes control plane as plain processes on loopback: etcd, API server, controller manager.
 
-etcd listens on sockets in the cluster's private folder, not on ports, so nobody else on the machine reaches it. They are
+etcd listens on sockets in the cluster's private folder, not on ports, so no other user of the machine reaches it. They are
 named relative to the working directory, because a socket's path may not be longer than 108 characters.
 """
 
@@ -21,7 +21,7 @@ from .processes import Process, ProcessDied, free_port, port_in_use, read_json, 
 from .screen import UserError
 
 HOSTS = ["127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "10.96.0.1"]
-# What needs no nodes. Without the node lifecycle controller, Nodes that nobody renews stay Ready.
+# The controllers that need no nodes. Without the node lifecycle controller, Nodes without heartbeats stay Ready.
 CONTROLLERS = (
     "clusterrole-aggregation-controller",
     "garbage-collector-controller",
@@ -35,7 +35,7 @@ PORT_TRIES = 3
 
 
 class Cluster:
-    """A control plane in `folder`; the folder keeps its data, port and certificates, so a stopped cluster can go on."""
+    """A control plane in `folder`; the folder keeps its data, port and certificates, so a stopped cluster can start again."""
 
     def __init__(self, name: str, folder: Path, binaries: dict[str, Path], port: int = 0) -> None:
         self.name = name
@@ -60,7 +60,7 @@ class Cluster:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if self._wanted_port and port_in_use(self._wanted_port):
             raise UserError(
-                f"Port {self._wanted_port} is in use on 127.0.0.1: stop the program that has it, or choose another with --port."
+                f"Port {self._wanted_port} is in use on 127.0.0.1: stop the program that uses it, or choose another with --port."
             )
         try:
             await self._start_on_a_port()
@@ -70,7 +70,7 @@ class Cluster:
         self._describe()
 
     async def stop(self) -> None:
-        """End all processes at once: what a client wanted kept is in etcd already, and nobody waits for the rest."""
+        """End all processes at once: every write that was answered is in etcd, and no client waits for the rest."""
         await asyncio.gather(*(process.stop(signal.SIGKILL) for process in reversed(self._processes)))
         self._processes = []
 
@@ -83,24 +83,24 @@ class Cluster:
         await run([self._binaries["kubectl"], "--kubeconfig=kubeconfig", *arguments], self.folder)
 
     async def apply(self, file: str, objects: list[dict[str, Any]]) -> None:
-        """Apply the objects; they are kept in `file` of the cluster's folder."""
+        """Apply the objects; `file` in the cluster's folder holds them."""
         write_json(self.folder / file, {"apiVersion": "v1", "kind": "List", "items": objects})
         await self.kubectl("apply", "--server-side", "-f", file)
 
     async def install_crds(self, file: str, definitions: list[dict[str, Any]]) -> None:
-        """Apply the CRDs and return when their kinds can be used."""
+        """Apply the CRDs and return when their kinds are served."""
         await self.apply(file, definitions)
         await self.kubectl("wait", "--for=condition=Established", "--timeout=60s", "-f", file)
-        # Until their schemas are published, kubectl checks objects by itself, with other rules than the server's.
+        # Until their schemas are published, kubectl validates objects by itself, with other rules than the server's.
         for definition in definitions:
             served = next(version["name"] for version in definition["spec"]["versions"] if version["served"])
             await self.until_answered(f"/openapi/v3/apis/{definition['spec']['group']}/{served}")
 
     async def _start_on_a_port(self) -> None:
-        """A free port may be taken by another between the look and the use: then take the next one."""
+        """Another process may bind the free port before the API server does: then try the next one."""
         for attempt in range(1, PORT_TRIES + 1):
-            kept = read_json(self.folder / "cluster.json").get("port", 0)
-            self.port = self._wanted_port or (kept if kept and not port_in_use(kept) else free_port())
+            last = read_json(self.folder / "cluster.json").get("port", 0)
+            self.port = self._wanted_port or (last if last and not port_in_use(last) else free_port())
             try:
                 await self._start_processes()
                 return
@@ -124,7 +124,7 @@ class Cluster:
         await self.until_answered("/api/v1/namespaces/default/serviceaccounts/default")
 
     async def until_answered(self, path: str) -> None:
-        """Wait until the API server answers a GET of `path` with OK; raises ProcessDied when a process has ended instead."""
+        """Wait until the API server answers a GET of `path` with OK; raises ProcessDied if a process ends before."""
         deadline = asyncio.get_running_loop().time() + READY_SECONDS
         while not await asyncio.to_thread(self._answers, path):
             for process in self._processes:

@@ -1,4 +1,4 @@
-"""One supervised child process: its log, its end, and what to say when it ended by itself."""
+"""One supervised child process: its log, its end, and the report of an unexpected end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ProcessDied(UserError):
 class Process:
     """A child that dies with this process. `folder` is its working directory and holds its log.
 
-    When it ends without having been told to, the end of its log goes into the supervisor's.
+    When it ends and `stop` was not called, the last lines of its log are copied to the supervisor's log.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Process:
 
     @property
     def running(self) -> bool:
-        """One that is just dying is not, though its end is not reported yet."""
+        """False as soon as the process is ending, before its exit code is reported."""
         return self._process is not None and self._process.returncode is None and works_in(self._process.pid, self._folder)
 
     def check(self) -> None:
@@ -128,7 +128,7 @@ def tail(log: Path, lines: int = LOG_LINES) -> str:
 
 
 def works_in(pid: int, folder: Path) -> bool:
-    """Whether the process runs in the folder, or below it; its number may have gone to another process meanwhile."""
+    """Whether the process runs in the folder, or below it; another process may have its pid meanwhile."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/cwd").readlink().is_relative_to(folder.resolve())
     return False
@@ -156,7 +156,7 @@ def port_in_use(port: int) -> bool:
 
 
 def write_private(path: Path, content: bytes | str) -> None:
-    """Write a file that only its owner may read, in one step, so that no reader sees half of it."""
+    """Write a file that only its owner may read, in one step, so that no reader gets half of it."""
     data = content.encode() if isinstance(content, str) else content
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
@@ -169,7 +169,7 @@ def write_json(path: Path, content: object) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in the file; an absent or unreadable one is empty, as after a crash in mid-write."""
+    """The object in the file; empty where the file is missing or unreadable, as after a crash during a write."""
     try:
         content = json.loads(path.read_text())
     except (OSError, ValueError):

@@ -1,6 +1,6 @@
 """What the conformance tests have to know of a provider, and to do to what is behind it: a `Backend` for each provider.
 
-A provider is made by the factory, as it is in a playbook, and reaches the hub through a door that the tests can shut at any request.
+A provider is made by the factory, as it is in a playbook, and reaches the hub through a proxy by which the tests break any request.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ...plugins.module_utils.providers.base import ClusterRef, Provider
 from ...plugins.module_utils.providers.factory import ProviderFactory, checked
 from ...plugins.module_utils.providers.model import ClusterRequest, ObservedCluster
 from .access import Access, until
-from .door import Doorman, Request
+from .api_proxy import ApiProxy, Request
 from .processes import free_port
 
 TOKEN_ANNOTATION = "cloudkit.openshift.io/lock-token"  # noqa: S105 - the name of an annotation
@@ -40,10 +40,10 @@ class Backend(ABC):
     # How many seconds a cluster may take to be ready, or gone.
     PATIENCE: ClassVar[float] = 120
 
-    def __init__(self, hub: Access, namespace: str, door: Doorman) -> None:
+    def __init__(self, hub: Access, namespace: str, proxy: ApiProxy) -> None:
         self.namespace = namespace
-        self.door = door
-        # Past the door, so that it can be used while that is shut, and is not counted there.
+        self.proxy = proxy
+        # Not through the proxy: it works while requests there are broken, and is not counted.
         self.kube = Kube.connect({"kubeconfig": str(hub.kubeconfig)})
         self._locks: dict[str, lease.Lock] = {}
         # What has to be done after the test, beside the namespace being deleted.
@@ -111,12 +111,12 @@ class Backend(ABC):
             # One that came in before the cut gets no answer any more, either.
             lose(request, len(seen) >= at and any(request is each for each in seen))
 
-        self.door.before = shut
-        self.door.after = swallow
+        self.proxy.before = shut
+        self.proxy.after = swallow
         try:
             yield lost
         finally:
-            self.door.before = self.door.after = lambda _request: None
+            self.proxy.before = self.proxy.after = lambda _request: None
 
     def found(self, item: Object, name: str) -> Object | None:
         """An object of a resource set, as it is in the cluster of that name."""
@@ -137,7 +137,7 @@ class Backend(ABC):
         """The provider for a cluster of that name, with its lock taken; a new one for each call, as each task makes its own."""
         if name not in self._locks:
             self._locks[name] = lease.acquire(self.kube, self.namespace, name, "conformance")
-        used = kube or Kube.connect({"kubeconfig": str(self.door.kubeconfig)})
+        used = kube or Kube.connect({"kubeconfig": str(self.proxy.kubeconfig)})
         writer = FencedWriter(used, self._locks[name], TOKEN_ANNOTATION, check_mode)
         ref = ClusterRef(used, name, self.namespace, labels={ORDER_LABEL: name}, writer=writer, check_mode=check_mode)
         return ProviderFactory.for_cluster(self.TYPE, ref)

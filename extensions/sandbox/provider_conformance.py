@@ -22,7 +22,7 @@ from ...plugins.module_utils.lock.fenced_writer import diff
 from ...plugins.module_utils.providers.base import NotSupported, Provider
 from ...plugins.module_utils.providers.model import Addon, IdentityProvider, ObservedCluster, ResourceSet
 from .access import Access, until
-from .door import Doorman
+from .api_proxy import ApiProxy
 from .provider_backend import NONE, Backend
 from .pytest_plugin import fresh_namespace
 
@@ -84,8 +84,8 @@ class ProviderConformance:
         provider_hub: Access = request.getfixturevalue(self.HUB)
         # Many requests are made to fail here, and each would be tried again after a while.
         monkeypatch.setattr(transport, "FIRST_WAIT", 0.001)
-        with fresh_namespace(provider_hub) as namespace, Doorman(provider_hub.kubeconfig, tmp_path).open() as door:
-            made = self.BACKEND(provider_hub, namespace, door)
+        with fresh_namespace(provider_hub) as namespace, ApiProxy(provider_hub.kubeconfig, tmp_path).open() as proxy:
+            made = self.BACKEND(provider_hub, namespace, proxy)
             with made.undo:
                 yield made
 

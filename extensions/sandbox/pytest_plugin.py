@@ -24,7 +24,7 @@ pytest.register_assert_rewrite("ansible_collections.openfleet.clusters.extension
 
 @contextlib.contextmanager
 def fresh_namespace(cluster: Access) -> Iterator[str]:
-    """A namespace that no test had before; its removal goes on while the next test runs."""
+    """A new namespace for the test; its deletion continues while the next test runs."""
     name = f"test-{os.getpid()}-{next(_numbers)}"
     namespace = cluster.kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     try:
@@ -67,7 +67,7 @@ def s3(sandbox: Sandbox) -> StoreAccess:
 
 @pytest.fixture(scope="session")
 def capi_hub(sandbox: Sandbox) -> Access:
-    """The hub, with Cluster API's managers and a ClusterClass beside it."""
+    """The hub, with Cluster API's managers and a ClusterClass."""
     sandbox.up(capi=True)
     return Access(sandbox.kubeconfig())
 

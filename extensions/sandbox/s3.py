@@ -28,9 +28,9 @@ class ObjectStore:
     async def start(self) -> None:
         await self.stop()
         (self.folder / "buckets").mkdir(parents=True, exist_ok=True, mode=0o700)
-        kept = read_json(self.folder / "s3.json")
-        port = kept.get("port") or free_port()
-        access, secret = kept.get("access_key") or secrets.token_hex(10), kept.get("secret_key") or secrets.token_urlsafe(30)
+        last = read_json(self.folder / "s3.json")
+        port = last.get("port") or free_port()
+        access, secret = last.get("access_key") or secrets.token_hex(10), last.get("secret_key") or secrets.token_urlsafe(30)
         # By environment: a command line is visible to every user of the machine.
         environment = {"ROOT_ACCESS_KEY": access, "ROOT_SECRET_KEY": secret}
         command: list[str | Path] = [self._binary, "--port", f"127.0.0.1:{port}", "--region", REGION, "--quiet", "posix", "buckets"]

@@ -1,7 +1,7 @@
-"""The sandbox as its users see it: up, down, status, kubeconfig, logs. Used by the command line, the demo and the tests.
+"""The sandbox for its users: up, down, status, kubeconfig, logs. Used by the command line, the demo and the tests.
 
-It never starts Kubernetes itself: the supervisor does, in a process of its own, and the two speak through files in the state
-folder and signals. Whoever holds the lock of that folder is the supervisor.
+It never starts Kubernetes itself: the supervisor does, in a process of its own. The two communicate by files in the state folder
+and by signals. The holder of that folder's lock is the supervisor.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ class Sandbox:
         attached: bool = False,
         meanwhile: Callable[[Path], None] | None = None,
     ) -> None:
-        """Make the hub, the named further clusters and, if asked for, S3 and Cluster API run; what runs already stays as it is.
+        """Start the hub, the named further clusters and, if selected, S3 and Cluster API; what runs already is not changed.
 
         An attached sandbox ends with the calling process, however that ends. `meanwhile` is called with the hub's kubeconfig as soon
-        as there is one, while the hub still starts: for what takes as long to start as the hub does.
+        as it exists, while the hub still starts: for what takes as long to start as the hub does.
         """
         if sys.platform != "linux":
             raise UserError("The sandbox needs Linux, whose kernel ends its processes with their parent: use a Linux machine or VM.")
@@ -84,9 +84,9 @@ class Sandbox:
                 raise UserError(
                     f"A further cluster cannot be named {name!r}: use lower case letters, digits and dashes, at most 40, and not {HUB}."
                 )
-        # Made ready here, where a person sees the progress; the supervisor then finds all of it in the caches.
+        # Built here, where the user gets the progress; the supervisor then finds everything in the caches.
         build(s3, capi, hypershift=hypershift_crds is None)
-        with self._only_one():
+        with self._exclusive():
             fresh = self.holder() is None
             crds = str(hypershift_crds.absolute()) if hypershift_crds else ""
             wanted = Wanted(port=port, status_only=status_only, hypershift_crds=crds) if fresh else Wanted.read(self.state)
@@ -106,7 +106,7 @@ class Sandbox:
 
     def down(self, clusters: Sequence[str] = ()) -> None:
         """End the named clusters, or everything: then no process, no port and no file is left."""
-        with self._only_one():
+        with self._exclusive():
             if not clusters:
                 self._end()
                 return
@@ -117,12 +117,12 @@ class Sandbox:
             self._ask(wanted)
 
     def holder(self) -> int | None:
-        """The process id of the supervisor, from the kernel, so that no stale file can lie about it."""
+        """The process id of the supervisor, from the kernel, which no stale file can contradict."""
         layout = "hhqqi"
         try:
             with open(self.state / "sandbox.lock", "rb+") as lock:
-                asked = struct.pack(layout, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-                kind, _whence, _start, _length, pid = struct.unpack(layout, fcntl.fcntl(lock, fcntl.F_GETLK, asked))
+                query = struct.pack(layout, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+                kind, _whence, _start, _length, pid = struct.unpack(layout, fcntl.fcntl(lock, fcntl.F_GETLK, query))
         except (FileNotFoundError, NotADirectoryError):
             return None
         return None if kind == fcntl.F_UNLCK else int(pid)
@@ -172,15 +172,15 @@ class Sandbox:
         return {"sandbox/supervisor": self.state / "supervisor.log"} | logs if self.state.exists() else logs
 
     @contextlib.contextmanager
-    def _only_one(self) -> Iterator[None]:
-        """One `up` or `down` at a time. The lock is on the folder above, so that no file is left of it."""
+    def _exclusive(self) -> Iterator[None]:
+        """One `up` or `down` at a time. The lock is on the parent folder, so that it leaves no file."""
         self.state.parent.mkdir(parents=True, exist_ok=True)
-        above = os.open(self.state.parent, os.O_RDONLY)
+        parent = os.open(self.state.parent, os.O_RDONLY)
         try:
-            fcntl.flock(above, fcntl.LOCK_EX)
+            fcntl.flock(parent, fcntl.LOCK_EX)
             yield
         finally:
-            os.close(above)
+            os.close(parent)
 
     def _start(self, wanted: Wanted, attached: bool, meanwhile: Callable[[Path], None] | None) -> None:
         """Start the supervisor in a fresh folder; on failure nothing is left of either."""
@@ -204,7 +204,7 @@ class Sandbox:
             raise
 
     def _ask(self, wanted: Wanted, meanwhile: Callable[[Path], None] | None = None) -> None:
-        """Tell the supervisor what is wanted now, and wait until it has done it."""
+        """Write the wanted state, signal the supervisor, and wait until it has reconciled it."""
         holder = self.holder()
         if holder is None:
             raise UserError(f"The sandbox's supervisor has ended; the end of its log:\n{tail(self.state / 'supervisor.log')}")
@@ -218,8 +218,8 @@ class Sandbox:
             return read_json(self.state / "sandbox.json")
 
         def over() -> bool:
-            gone = self._supervisor.poll() is not None if self._supervisor else self.holder() is None
-            return gone or answer().get("answered") == request
+            ended = self._supervisor.poll() is not None if self._supervisor else self.holder() is None
+            return ended or answer().get("answered") == request
 
         if meanwhile:
             kubeconfig = self._kubeconfig(HUB)
@@ -244,7 +244,7 @@ class Sandbox:
                 _within(DOWN_SECONDS, lambda: not self._alive(owner))
         # After a killed supervisor the kernel ends the rest; this only waits until it has.
         if not _within(DOWN_SECONDS, lambda: not any(works_in(pid, self.state) for pid in pids)):
-            raise UserError(f"Processes of the sandbox {self.state} do not end: {pids}; look at them with ps.")
+            raise UserError(f"Processes of the sandbox {self.state} do not end: {pids}; inspect them with ps.")
         self._supervisor = None
         self._clear()
 
@@ -252,7 +252,7 @@ class Sandbox:
         return self._supervisor.poll() is None if self._supervisor else self.holder() == owner
 
     def _clear(self) -> None:
-        """Remove the state folder, if it is one: a folder with other things in it is never touched."""
+        """Remove the state folder, if it is one: a folder with other files in it is never changed."""
         if self.state.exists() and not self.state.is_dir():
             raise UserError(f"{self.state} is not a folder: choose another with --state.")
         if self.state.exists() and any(self.state.iterdir()) and not (self.state / "sandbox.lock").exists():

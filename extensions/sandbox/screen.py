@@ -20,11 +20,11 @@ SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
 class UserError(Exception):
-    """Something a person can mend; its text is one sentence that says what is missing and what to do."""
+    """An error that the user can fix; its text is one sentence: what is missing, and what to do."""
 
 
 class Stage:
-    """One piece of work on the screen. `update` moves its bar, `note` changes the text behind its title, `say` adds a line."""
+    """One piece of work on the screen. `update` moves its bar, `note` changes the text after its title, `say` adds a line."""
 
     def __init__(self, title: str) -> None:
         self.title = title

@@ -1,7 +1,7 @@
-"""The process that owns a sandbox: it starts what `wanted.json` asks for, watches it, and ends all of it with itself.
+"""The process that owns a sandbox: it starts what `wanted.json` asks for, watches the processes, and ends them with itself.
 
-It is told to look again by SIGHUP and to end by SIGTERM or SIGINT; with --attached also by the end of its standard input,
-which is the end of whoever started it. It restarts nothing by itself: a crash is recorded, and the next `up` mends it.
+SIGHUP makes it reconcile again, SIGTERM and SIGINT end it; with --attached the end of its standard input ends it too, which is
+the end of the process that started it. It restarts nothing by itself: a crash is recorded, and the next `up` restarts the process.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PACKAGE = __package__
 
 @dataclass
 class Wanted:
-    """What the sandbox shall be, as its users last asked for it; `request` tells one asking from the next."""
+    """The wanted state of the sandbox; `request` identifies the command that wrote it."""
 
     request: str = ""
     clusters: list[str] = field(default_factory=lambda: [HUB])
@@ -53,7 +53,7 @@ class Wanted:
 
 
 class Supervisor:
-    """Brings the sandbox in `state` to what is wanted."""
+    """Reconciles the sandbox in `state` with the wanted state."""
 
     def __init__(self, state: Path) -> None:
         self._state = state
@@ -61,12 +61,12 @@ class Supervisor:
         self._store: ObjectStore | None = None
         self._cluster_api: ClusterApi | None = None
         self._standin: Process | None = None
-        self._look = asyncio.Event()
+        self._changed = asyncio.Event()
         self._end = asyncio.Event()
 
     async def run(self, attached: bool) -> None:
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGHUP, self._look.set)
+        loop.add_signal_handler(signal.SIGHUP, self._changed.set)
         for stop in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(stop, self._end.set)
         if attached:
@@ -86,7 +86,7 @@ class Supervisor:
 
     async def _work(self) -> None:
         while True:
-            self._look.clear()
+            self._changed.clear()
             wanted = Wanted.read(self._state)
             error = ""
             try:
@@ -100,7 +100,7 @@ class Supervisor:
             write_json(self._state / "sandbox.json", {"answered": wanted.request, "error": error})
             if error and not self._clusters.get(HUB):
                 return
-            await self._look.wait()
+            await self._changed.wait()
 
     async def _reconcile(self, wanted: Wanted) -> None:
         for name in [name for name in self._clusters if name not in wanted.clusters]:
@@ -150,14 +150,14 @@ class Supervisor:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Own the sandbox of a state folder until told to end.")
+    parser = argparse.ArgumentParser(description="Own the sandbox of a state folder until SIGTERM.")
     parser.add_argument("--state", type=Path, required=True)
     parser.add_argument("--attached", action="store_true")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     with open(arguments.state / "sandbox.lock", "w") as lock:
         try:
-            # A POSIX lock: the kernel tells anyone who holds it, and frees it however this process ends.
+            # A POSIX lock: the kernel names its holder to every process, and releases it however this process ends.
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return 0

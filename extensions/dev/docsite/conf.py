@@ -1,7 +1,7 @@
 """Sphinx's settings for the HTML pages. Sphinx runs this file by its path; the build is in __main__."""
 
 project = "openfleet.clusters"
-copyright = "The openfleet.clusters contributors"  # noqa: A001 - Sphinx gives the name
+copyright = "The openfleet.clusters contributors"  # noqa: A001 - the name is Sphinx's
 html_title = project
 
 extensions = [
@@ -16,7 +16,7 @@ nitpicky = True
 # Links lead to the site of Ansible; which labels it has is in the local file, so that a build needs no network.
 intersphinx_mapping = {"ansible": ("https://docs.ansible.com/projects/ansible/latest/", "../ansible.inv")}
 
-# Headings get the anchors that GitHub gives them, and its fences of diagrams become pictures.
+# Headings get the anchors that GitHub makes, and its fences of diagrams become pictures.
 myst_heading_anchors = 6
 myst_fence_as_directive = ["mermaid"]
 

@@ -133,7 +133,7 @@ def test_a_demo_interrupted_in_a_run_leaves_no_process(state: Path, how: signal.
 def test_serve_carries_orders_out_until_it_is_interrupted(state: Path) -> None:
     port = free_port()
     serving = started([*SERVE, f"--port={port}"])
-    shown = read_until(serving, "What the rulebook says")
+    shown = read_until(serving, "The log of the rulebook")
     assert f"KUBECONFIG={Sandbox(state).kubeconfig()}" in shown and f"http://127.0.0.1:{port}" in shown
     hub, token = Access(Sandbox(state).kubeconfig()), state / "engine" / "token"
     assert str(token) in shown

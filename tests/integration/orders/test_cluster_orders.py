@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.extensions.sandbox.crds import COLLECTION_CRDS, load_crd
-from ansible_collections.openfleet.clusters.extensions.sandbox.door import Doorman, Request
+from ansible_collections.openfleet.clusters.extensions.sandbox.api_proxy import ApiProxy, Request
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import CONNECTIONS
 
@@ -107,9 +107,9 @@ def test_however_many_orders_are_waited_for_none_waits_for_another(orders: Order
         if over.is_set():
             raise ConnectionAbortedError
 
-    with Doorman(orders.hub.kubeconfig, orders.folder).open() as door:
-        door.before = fail_when_over
-        run = orders.run("provision", *slow, "quick", kubeconfig=door.kubeconfig).run_templates()
+    with ApiProxy(orders.hub.kubeconfig, orders.folder).open() as proxy:
+        proxy.before = fail_when_over
+        run = orders.run("provision", *slow, "quick", kubeconfig=proxy.kubeconfig).run_templates()
         waiting = threading.Thread(target=run.finish, args=(500,))
         waiting.start()
         try:
@@ -128,9 +128,9 @@ def test_an_order_that_is_deleted_while_all_are_synced_is_no_failure(orders: Ord
         if request.is_write and "/going/" in request.path:
             orders.ask_to_delete("going")
 
-    with Doorman(orders.hub.kubeconfig, orders.folder).open() as door:
-        door.before = delete_it
-        assert not orders.sync("going", "staying", kubeconfig=door.kubeconfig).get("failed")
+    with ApiProxy(orders.hub.kubeconfig, orders.folder).open() as proxy:
+        proxy.before = delete_it
+        assert not orders.sync("going", "staying", kubeconfig=proxy.kubeconfig).get("failed")
     assert orders.get("going") is None and orders.status("staying")["phase"] == "Progressing"
 
 
@@ -149,12 +149,12 @@ def test_a_second_run_changes_nothing_and_writes_only_its_lock(orders: Orders) -
     orders.place(nodes={"fc430": 2, "fc640": 1}, ssh_public_key="ssh-ed25519 AAAA")
     orders.provision()
     before = orders.versions()
-    with Doorman(orders.hub.kubeconfig, orders.folder).open() as door:
-        run = orders.provision(wait=0, kubeconfig=door.kubeconfig)
+    with ApiProxy(orders.hub.kubeconfig, orders.folder).open() as proxy:
+        run = orders.provision(wait=0, kubeconfig=proxy.kubeconfig)
     assert run.changed == 0
     lease = f"/apis/coordination.k8s.io/v1/namespaces/{orders.namespace}/leases/cluster-demo-lock"
-    assert {request.path.partition("?")[0] for request in door.writes} == {lease}
-    assert len(door.requests) <= 12, door.requests
+    assert {request.path.partition("?")[0] for request in proxy.writes} == {lease}
+    assert len(proxy.requests) <= 12, proxy.requests
     assert orders.versions() == before
     assert "holderIdentity" not in orders.lease()
 
@@ -165,11 +165,11 @@ def test_check_mode_predicts_what_each_step_then_does_and_writes_nothing(orders:
 
     def predicted(step: str) -> int:
         """How many tasks of this step changed something, as was predicted."""
-        with Doorman(orders.hub.kubeconfig, orders.folder).open() as door:
+        with ApiProxy(orders.hub.kubeconfig, orders.folder).open() as proxy:
             if step == "sync":
-                counts = [orders.sync("demo", check=check, kubeconfig=door.kubeconfig)["changed"] for check in (True, False)]
+                counts = [orders.sync("demo", check=check, kubeconfig=proxy.kubeconfig)["changed"] for check in (True, False)]
             else:
-                counts = [_changes(orders, step, check, door) for check in (True, False)]
+                counts = [_changes(orders, step, check, proxy) for check in (True, False)]
         assert counts[0] == counts[1], step
         return int(counts[0])
 
@@ -202,9 +202,9 @@ def test_check_mode_predicts_what_each_step_then_does_and_writes_nothing(orders:
     assert predicted("delete") == 0
 
 
-def _changes(orders: Orders, step: str, check: bool, door: Doorman) -> int:
-    run = orders.run(step, "demo", check=check, kubeconfig=door.kubeconfig).go_on().successful()
-    assert not check or not [request for request in door.writes if "dryRun=All" not in request.path], (step, door.writes)
+def _changes(orders: Orders, step: str, check: bool, proxy: ApiProxy) -> int:
+    run = orders.run(step, "demo", check=check, kubeconfig=proxy.kubeconfig).go_on().successful()
+    assert not check or not [request for request in proxy.writes if "dryRun=All" not in request.path], (step, proxy.writes)
     return run.changed
 
 

@@ -6,7 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from ansible_collections.openfleet.clusters.extensions.sandbox.door import Doorman, Request
+from ansible_collections.openfleet.clusters.extensions.sandbox.api_proxy import ApiProxy, Request
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.fenced_writer import FencedWriter
@@ -75,10 +75,10 @@ def test_a_lost_run_is_reported_on_its_order_until_the_next_one_has_ended(orders
     assert orders.get() == untouched  # its lock has not expired
 
     orders.expire_lock()
-    with Doorman(orders.hub.kubeconfig, orders.folder).open() as door:
-        assert orders.sync(check=True, kubeconfig=door.kubeconfig)["changed"]
-        assert orders.sync(kubeconfig=door.kubeconfig)["changed"]
-    assert sum("leases" in request.path for request in door.requests) == 2
+    with ApiProxy(orders.hub.kubeconfig, orders.folder).open() as proxy:
+        assert orders.sync(check=True, kubeconfig=proxy.kubeconfig)["changed"]
+        assert orders.sync(kubeconfig=proxy.kubeconfig)["changed"]
+    assert sum("leases" in request.path for request in proxy.requests) == 2
     status = orders.status()
     failure = status["failure"]
     assert (status["phase"], failure["reason"], failure["retryable"]) == ("Failed", "RunLost", True)
@@ -102,9 +102,9 @@ def test_a_run_whose_api_server_breaks_down_in_the_middle_is_reported_too(orders
             broken.append(request)
             raise ConnectionAbortedError
 
-    with Doorman(orders.hub.kubeconfig, orders.folder).open() as door:
-        door.before = break_down
-        run = orders.run("provision", "demo", kubeconfig=door.kubeconfig).go_on()
+    with ApiProxy(orders.hub.kubeconfig, orders.folder).open() as proxy:
+        proxy.before = break_down
+        run = orders.run("provision", "demo", kubeconfig=proxy.kubeconfig).go_on()
     assert not run.is_successful and "does not answer" in run.messages
     assert orders.status()["phase"] == "Progressing" and orders.lease()["holderIdentity"]
     orders.expire_lock()

@@ -7,7 +7,7 @@ from typing import Any
 
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.extensions.sandbox.capi_manifests import CLASS_NAME, WORKER_CLASS, cluster_class
-from ansible_collections.openfleet.clusters.extensions.sandbox.door import Doorman
+from ansible_collections.openfleet.clusters.extensions.sandbox.api_proxy import ApiProxy
 from ansible_collections.openfleet.clusters.extensions.sandbox.provider_backend import Backend
 from ansible_collections.openfleet.clusters.extensions.sandbox.provider_conformance import ProviderConformance
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
@@ -25,14 +25,14 @@ class ClusterApi(Backend):
     CANNOT = frozenset({"dns", "cloud_providers", "regions", "add_identity_provider", "remove_identity_provider", "install_addon"})
     PATIENCE = 900
 
-    def __init__(self, hub: Access, namespace: str, door: Doorman) -> None:
-        super().__init__(hub, namespace, door)
+    def __init__(self, hub: Access, namespace: str, proxy: ApiProxy) -> None:
+        super().__init__(hub, namespace, proxy)
         hub.apply(*cluster_class(namespace))
 
     def provider(self, name: str = "demo", **how: Any) -> Provider:
         """The in-memory API servers know no server-side apply, so that resources go to the hub instead."""
         made = super().provider(name, **how)
-        made.connect = lambda _spec: Kube.connect({"kubeconfig": str(self.door.kubeconfig)})  # type: ignore[method-assign]
+        made.connect = lambda _spec: Kube.connect({"kubeconfig": str(self.proxy.kubeconfig)})  # type: ignore[method-assign]
         return made
 
     def request(self, nodes: int = 1) -> ClusterRequest:

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.openfleet.clusters.extensions.sandbox.door import Doorman
+from ansible_collections.openfleet.clusters.extensions.sandbox.api_proxy import ApiProxy
 from ansible_collections.openfleet.clusters.extensions.sandbox.provider_backend import Backend
 from ansible_collections.openfleet.clusters.extensions.sandbox.provider_conformance import ProviderConformance, config_map
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
@@ -88,7 +88,7 @@ class Rack(Backend):
         return self.kube.get("v1", "ConfigMap", f"{name}-rack", self.namespace)
 
     def _secret(self, name: str) -> Object:
-        kubeconfig = json.dumps(yaml.safe_load(self.door.kubeconfig.read_text()))
+        kubeconfig = json.dumps(yaml.safe_load(self.proxy.kubeconfig.read_text()))
         metadata = {"name": f"{name}-rack-kubeconfig", "namespace": self.namespace}
         return {
             "apiVersion": "v1",
@@ -109,8 +109,8 @@ class TestExample(ProviderConformance):
 
 def test_order_for_a_template_of_the_example_is_carried_out(orders: Orders) -> None:
     install(orders.folder / "collections")
-    with Doorman(orders.hub.kubeconfig, orders.folder).open() as door:
-        rack = Rack(orders.hub, orders.working(), door)
+    with ApiProxy(orders.hub.kubeconfig, orders.folder).open() as proxy:
+        rack = Rack(orders.hub, orders.working(), proxy)
         orders.ref(template="acme.metal.blades", raw_parameters='{"rack": "r1"}')
         orders.play("create_cluster").successful()
         assert orders.status()["phase"] == "Progressing"
@@ -150,8 +150,8 @@ def test_playbook_uses_it_by_its_dotted_name(example: Path, orders: Orders) -> N
     assert "The provider acme.metal.rack does not support a change of the number of nodes" in played["scale it"].message
     assert [played.fine(name).changed for name in ("make it", "make it again")] == [True, False]
     assert played["make it"].result["cluster"]["status"] == "cluster_accepted"
-    with Doorman(orders.hub.kubeconfig, orders.folder).open() as door:
-        rack = Rack(orders.hub, orders.namespace, door)
+    with ApiProxy(orders.hub.kubeconfig, orders.folder).open() as proxy:
+        rack = Rack(orders.hub, orders.namespace, proxy)
         for _step in ("mounting", "up"):
             rack.go_on("demo")
         motd = config_map(orders.namespace, text="Welcome")

@@ -36,7 +36,7 @@ class HyperShift(Backend):
     def go_on(self, name: str) -> None:
         """The stand-in works by itself. Its kubeconfig leads to nobody, so that it gets one of the hub, to have a cluster for resources."""
         secret = self.kube.find("v1", "Secret", f"{name}-admin-kubeconfig", self.namespace)
-        content = base64.b64encode(self.door.kubeconfig.read_bytes()).decode()
+        content = base64.b64encode(self.proxy.kubeconfig.read_bytes()).decode()
         if secret and secret["data"]["kubeconfig"] != content:
             with contextlib.suppress(NotFound, Conflict):  # the stand-in is at work on it, too
                 self.kube.patch(secret, {"data": {"kubeconfig": content}})

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from unittest import mock
 
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
-from ansible_collections.openfleet.clusters.extensions.sandbox.door import Doorman, Request
+from ansible_collections.openfleet.clusters.extensions.sandbox.api_proxy import ApiProxy, Request
 from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port
 from ansible_collections.openfleet.clusters.extensions.sandbox.provider_backend import NONE, Backend
 from ansible_collections.openfleet.clusters.extensions.sandbox.provider_conformance import ProviderConformance
@@ -24,8 +24,8 @@ class Ocm(Backend):
     TYPE = "ocm"
     ADDON = ADDONS[0]
 
-    def __init__(self, hub: Access, namespace: str, door: Doorman) -> None:
-        super().__init__(hub, namespace, door)
+    def __init__(self, hub: Access, namespace: str, proxy: ApiProxy) -> None:
+        super().__init__(hub, namespace, proxy)
         self.service = self.undo.enter_context(standing_in())
         self.undo.enter_context(mock.patch.object(ocm_api, "FIRST_WAIT", 0.001))
         self.undo.callback(self._let_go)
@@ -67,7 +67,7 @@ class Ocm(Backend):
     def cut(self, at: int, after: bool = False) -> Iterator[list[Request]]:
         """Hub and service go away together, at a request to the one or the other."""
         with super().cut(at, after) as lost:
-            self.service.before, self.service.after = self.door.before, self.door.after
+            self.service.before, self.service.after = self.proxy.before, self.proxy.after
             try:
                 yield lost
             finally:

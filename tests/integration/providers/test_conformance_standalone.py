@@ -8,14 +8,14 @@ from collections.abc import Iterator
 
 import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
-from ansible_collections.openfleet.clusters.extensions.sandbox.door import Doorman
+from ansible_collections.openfleet.clusters.extensions.sandbox.api_proxy import ApiProxy
 from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port
 from ansible_collections.openfleet.clusters.extensions.sandbox.provider_backend import Backend, kubeconfig_for
 from ansible_collections.openfleet.clusters.extensions.sandbox.provider_conformance import ProviderConformance
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import Provider
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ClusterRequest
 
-# The door has credentials of its own and the API server looks at those first, so that any token will do.
+# The proxy sends credentials of its own, which the API server reads first, so that any token will do.
 TOKEN, NEXT_TOKEN = "hunter2-the-first-token-of-all", "hunter2-the-second-token-of-all"
 LOST = "KubeletStoppedPostingStatus"
 
@@ -24,10 +24,10 @@ class Standalone(Backend):
     TYPE = "standalone"
     CANNOT = frozenset({"cloud_providers", "regions", "add_identity_provider", "remove_identity_provider", "scale", "install_addon"})
 
-    def __init__(self, hub: Access, namespace: str, door: Doorman) -> None:
-        super().__init__(hub, namespace, door)
+    def __init__(self, hub: Access, namespace: str, proxy: ApiProxy) -> None:
+        super().__init__(hub, namespace, proxy)
         self.own = yaml.safe_load(hub.kubeconfig.read_text())
-        self.server = yaml.safe_load(door.kubeconfig.read_text())["clusters"][0]["cluster"]["server"]
+        self.server = yaml.safe_load(proxy.kubeconfig.read_text())["clusters"][0]["cluster"]["server"]
         self.failed = False
         self.node = self.kube.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": namespace}})
         self.undo.callback(self.kube.delete, self.node)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
-from ansible_collections.openfleet.clusters.extensions.sandbox.door import Doorman
+from ansible_collections.openfleet.clusters.extensions.sandbox.api_proxy import ApiProxy
 from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port
 from ansible_collections.openfleet.clusters.extensions.sandbox.provider_backend import NONE, kubeconfig_for
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
@@ -55,8 +55,8 @@ PLURALS = {
 @pytest.fixture
 def backend(hub: Access, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Standalone]:
     monkeypatch.setattr(transport, "FIRST_WAIT", 0.001)
-    with Doorman(hub.kubeconfig, tmp_path).open() as door:
-        made = Standalone(hub, namespace, door)
+    with ApiProxy(hub.kubeconfig, tmp_path).open() as proxy:
+        made = Standalone(hub, namespace, proxy)
         with made.undo:
             yield made
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
-from ansible_collections.openfleet.clusters.extensions.sandbox.door import Request
+from ansible_collections.openfleet.clusters.extensions.sandbox.api_proxy import Request
 
 from .ocm_contract import contract, request_of
 
@@ -81,7 +81,7 @@ class OcmStandIn(http.server.ThreadingHTTPServer):
         self.tokens: set[str] = set()
         self.over = threading.Event()
         self.lock = threading.RLock()
-        # As at a door of the hub: called with a request before it is served and before it is answered; a ConnectionError cuts it off.
+        # As with the proxy of a hub: called with a request before it is served and before it is answered; a ConnectionError cuts it off.
         self.before: Callable[[Request], None] = lambda _request: None
         self.after: Callable[[Request], None] = lambda _request: None
         self._numbers = itertools.count(1)

@@ -1,4 +1,4 @@
-"""A door to an API server that writes down who passes, and can be told to do something at each request: to shut, for one."""
+"""A proxy to an API server for tests: it records each request and calls hooks at it, by which a test counts, delays or breaks requests."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Request:
         return self.method != "GET"
 
 
-class Doorman:
-    """A door to the API server that writes down who passes.
+class ApiProxy:
+    """A proxy to one API server. `requests` has every request in the order of its arrival.
 
-    `before` is called before a request goes in and `after` before its answer goes out; an OSError there is a connection that breaks.
+    `before` is called before a request is forwarded, `after` before its response is sent; an OSError there breaks the connection.
     """
 
     def __init__(self, kubeconfig: Path, folder: Path) -> None:
@@ -38,30 +38,30 @@ class Doorman:
         self._server = cluster["server"]
         trust = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
         for name in ("certificate", "key"):
-            (folder / f"door.{name}").write_bytes(base64.b64decode(user[f"client-{name}-data"]))
-            (folder / f"door.{name}").chmod(0o600)
-        trust.load_cert_chain(folder / "door.certificate", folder / "door.key")
-        # Its connections are kept: a new one for each request costs more than the request.
+            (folder / f"proxy.{name}").write_bytes(base64.b64decode(user[f"client-{name}-data"]))
+            (folder / f"proxy.{name}").chmod(0o600)
+        trust.load_cert_chain(folder / "proxy.certificate", folder / "proxy.key")
+        # Connections are reused: a new one for each request costs more than the request.
         self._pool = urllib3.PoolManager(maxsize=16, retries=False, ssl_context=trust)
         self.requests: list[Request] = []
         self.before: Callable[[Request], None] = lambda _request: None
         self.after: Callable[[Request], None] = lambda _request: None
-        self.kubeconfig = folder / "door.kubeconfig"
+        self.kubeconfig = folder / "proxy.kubeconfig"
         self._folder = folder
 
     @contextlib.contextmanager
-    def open(self) -> Iterator[Doorman]:
+    def open(self) -> Iterator[ApiProxy]:
         server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        named = {"name": "door", "cluster": {"server": f"http://127.0.0.1:{server.server_address[1]}"}}
+        named = {"name": "proxy", "cluster": {"server": f"http://127.0.0.1:{server.server_address[1]}"}}
         config = {
             "apiVersion": "v1",
             "kind": "Config",
-            "current-context": "door",
+            "current-context": "proxy",
             "clusters": [named],
-            "users": [{"name": "door", "user": {"token": "of-nobody"}}],  # the door has credentials of its own, and those count
-            "contexts": [{"name": "door", "context": {"cluster": "door", "user": "door"}}],
+            "users": [{"name": "proxy", "user": {"token": "unused"}}],  # the proxy sends its own credentials
+            "contexts": [{"name": "proxy", "context": {"cluster": "proxy", "user": "proxy"}}],
         }
         self.kubeconfig.write_text(yaml.safe_dump(config), encoding="utf-8")
         try:
@@ -78,25 +78,25 @@ class Doorman:
     def forward(self, request: Request, headers: Mapping[str, str], body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
         self.requests.append(request)
         self.before(request)
-        kept = {key: value for key, value in headers.items() if key.lower() not in ("host", "connection", "accept-encoding")}
+        forwarded = {key: value for key, value in headers.items() if key.lower() not in ("host", "connection", "accept-encoding")}
         try:
-            answer = self._pool.request(request.method, f"{self._server}{request.path}", body=body, headers=kept, redirect=False)
+            response = self._pool.request(request.method, f"{self._server}{request.path}", body=body, headers=forwarded, redirect=False)
         except urllib3.exceptions.HTTPError as error:
             raise ConnectionResetError from error
         self.after(request)
-        return answer.status, list(answer.headers.items()), answer.data
+        return response.status, list(response.headers.items()), response.data
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
-        door = self
+        proxy = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def pass_on(self) -> None:
+            def handle_request(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 last, self.close_connection = self.close_connection, True
-                with contextlib.suppress(OSError):  # whoever asked may have been killed
-                    status, headers, content = door.forward(Request(self.command, self.path), dict(self.headers), body)
+                with contextlib.suppress(OSError):  # the client may have been killed
+                    status, headers, content = proxy.forward(Request(self.command, self.path), dict(self.headers), body)
                     self.send_response_only(status)
                     for key, value in headers:
                         if key.lower() not in ("transfer-encoding", "content-length", "connection"):
@@ -106,7 +106,7 @@ class Doorman:
                     self.wfile.write(content)
                     self.close_connection = last
 
-            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = pass_on  # noqa: N815 - named by http.server
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_request  # noqa: N815 - named by http.server
 
             def log_message(self, *_arguments: Any) -> None:
                 """Tests read `requests` instead."""
