@@ -8,13 +8,13 @@ import pytest
 from ansible_collections.openfleet.clusters.extensions.dev.lint import Gate, failure, own
 
 GOOD = """
-- name: Look at every order
+- name: Reconcile every order
   hosts: localhost
   sources:
     - eda.builtin.range:
         limit: 1
   rules:
-    - name: Look
+    - name: Reconcile
       condition: event.i is defined
       action:
         debug:
@@ -27,7 +27,7 @@ BROKEN = {
 }
 
 
-def verdict(folder: Path, *rulebooks: str) -> str | None:
+def check(folder: Path, *rulebooks: str) -> str | None:
     files = [folder / f"rulebook-{number}.yml" for number in range(len(rulebooks))]
     for file, text in zip(files, rulebooks, strict=True):
         file.write_text(text)
@@ -35,17 +35,17 @@ def verdict(folder: Path, *rulebooks: str) -> str | None:
 
 
 def test_good_rulebook_passes(tmp_path: Path) -> None:
-    assert verdict(tmp_path, GOOD) is None
+    assert check(tmp_path, GOOD) is None
 
 
 def test_no_rulebook_at_all_passes(tmp_path: Path) -> None:
-    assert verdict(tmp_path) is None
+    assert check(tmp_path) is None
 
 
 @pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN.keys())
 def test_broken_rulebook_beside_a_good_one_is_refused_by_name(text: str, tmp_path: Path) -> None:
-    said = verdict(tmp_path, GOOD, text)
-    assert said is not None
-    assert "rulebook-1.yml: " in said
-    assert "rulebook-0.yml: " not in said
-    assert "Traceback" not in said
+    output = check(tmp_path, GOOD, text)
+    assert output is not None
+    assert "rulebook-1.yml: " in output
+    assert "rulebook-0.yml: " not in output
+    assert "Traceback" not in output

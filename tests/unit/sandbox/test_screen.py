@@ -1,4 +1,4 @@
-"""What a person sees of a command: stages with a mark, a bar on a terminal, one sentence when something is to be mended."""
+"""The output of a command for its user: stages with a mark, a bar on a terminal, one sentence for an error that the user can fix."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def program_on_terminal(program: str, columns: int) -> Iterator[tuple[subprocess
 
 
 def half_done_and_then_finished(columns: int) -> Terminal:
-    """A stage that is painted a few times with its bar at one half, and then ends well."""
+    """A stage that is painted a few times with its bar at one half, and then ends with success."""
     with program_on_terminal(HALF_DONE, columns) as (process, terminal):
         terminal.read_until_painted(2)
         assert process.stdin is not None
@@ -137,11 +137,11 @@ def test_long_stage_says_in_plain_lines_how_far_it_is(monkeypatch: pytest.Monkey
     with stage("Compile") as shown:
         shown.update(1, 4)
         assert line_is_out.wait(PATIENCE_SECONDS)
-    said = output.getvalue()
-    assert said.startswith("… Compile ")
-    assert said.splitlines()[0].endswith("]  25%")
-    assert "\r" not in said
-    assert "\x1b" not in said
+    printed = output.getvalue()
+    assert printed.startswith("… Compile ")
+    assert printed.splitlines()[0].endswith("]  25%")
+    assert "\r" not in printed
+    assert "\x1b" not in printed
 
 
 def test_heading_has_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,7 +188,7 @@ run_command(main)
     assert result.stdout.startswith("✘ Go toolchain ")
 
 
-def test_error_that_nobody_can_mend_keeps_its_traceback() -> None:
+def test_error_that_no_user_can_fix_keeps_its_traceback() -> None:
     result = run_program("run_command(lambda: 1 // 0)")
     assert result.returncode == 1
     assert "Traceback" in result.stderr
