@@ -1,4 +1,4 @@
-"""The files by which a site runs the rules engine, against each other and what they speak of: rights, times, versions, arguments."""
+"""The files by which a site runs the rules engine, against each other and what they name: permissions, times, versions, arguments."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def grace_seconds() -> int:
     return int(serve.GRACE_SECONDS)
 
 
-def test_page_lists_the_rights_of_the_account_and_no_others() -> None:
+def test_page_lists_the_permissions_of_the_account_and_no_others() -> None:
     page = (ROOT / "docs/running.md").read_text(encoding="utf-8")
-    section = page.partition("## Rights")[2].partition("Other providers")[0]
+    section = page.partition("## Permissions")[2].partition("Other providers")[0]
     rows = [[re.findall(r"`([^`]+)`", cell) for cell in line.split("|")[1:3]] for line in section.splitlines() if line.startswith("| `")]
     listed = [(resource, verb) for resources, verbs in rows for resource in resources if resource != "admin" for verb in verbs]
     role = read(MANIFESTS / "cluster_role.yaml")
