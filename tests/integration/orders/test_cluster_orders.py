@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
-from ansible_collections.openfleet.clusters.extensions.sandbox.crds import COLLECTION_CRDS, load_crd
 from ansible_collections.openfleet.clusters.extensions.sandbox.api_proxy import ApiProxy, Request
+from ansible_collections.openfleet.clusters.extensions.sandbox.crds import COLLECTION_CRDS, load_crd
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import CONNECTIONS
 

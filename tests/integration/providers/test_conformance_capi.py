@@ -6,8 +6,8 @@ import contextlib
 from typing import Any
 
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
-from ansible_collections.openfleet.clusters.extensions.sandbox.capi_manifests import CLASS_NAME, WORKER_CLASS, cluster_class
 from ansible_collections.openfleet.clusters.extensions.sandbox.api_proxy import ApiProxy
+from ansible_collections.openfleet.clusters.extensions.sandbox.capi_manifests import CLASS_NAME, WORKER_CLASS, cluster_class
 from ansible_collections.openfleet.clusters.extensions.sandbox.provider_backend import Backend
 from ansible_collections.openfleet.clusters.extensions.sandbox.provider_conformance import ProviderConformance
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
