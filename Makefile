@@ -1,6 +1,6 @@
 # Every command of this project. Each sets up what it needs by itself; a second run does no set-up work again.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test lint docs bench sandbox-up sandbox-down clean
+.PHONY: help setup demo serve test soak lint docs bench sandbox-up sandbox-down clean
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -25,7 +25,11 @@ serve: setup ## Reconcile the orders on a hub of this machine until Ctrl-C (PROV
 
 test: setup ## Run every test
 	@openfleet-sandbox build --s3 --capi --apis
-	@python -m pytest --numprocesses=2 --dist=loadfile  # much of it is waiting, and each file has what it needs by itself
+	@python -m pytest --numprocesses=2 --dist=worksteal --durations=10 --durations-min=1
+
+soak: setup ## Repeat the random tests for MINUTES (60), with FACTOR (5) times their rounds
+	@openfleet-sandbox build --s3 --capi --apis
+	@python -m $(DEV).soak $(if $(MINUTES),--minutes=$(MINUTES)) $(if $(FACTOR),--factor=$(FACTOR))
 
 lint: setup ## Run every gate: Ansible, Python, YAML, rulebooks, documentation, Go
 	@python -m $(DEV).lint

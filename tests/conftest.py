@@ -19,3 +19,10 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 def soak() -> int:
     """The factor for the number of random rounds: 1, or OPENFLEET_SOAK."""
     return int(os.environ.get("OPENFLEET_SOAK") or 1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test whose rounds the factor multiplies is one that `make soak` repeats."""
+    for item in items:
+        if "soak" in getattr(item, "fixturenames", ()):
+            item.add_marker("soak")
