@@ -11,8 +11,8 @@ from pathlib import Path
 
 import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.extensions.sandbox.api_proxy import ApiProxy, Request
 from ansible_collections.openfleet.clusters.extensions.sandbox.crds import COLLECTION_CRDS, load_crd
-from ansible_collections.openfleet.clusters.extensions.sandbox.door import Doorman, Request
 
 from ..support.orders import CREATED, OTHER_GROUP, PULL_SECRET, RELEASE, Orders
 
@@ -65,9 +65,9 @@ def test_a_real_cluster_is_ordered_finished_inside_scaled_and_deleted(hub: Acces
 
 def test_check_mode_predicts_the_recap_and_diff_shows_the_cluster_and_no_secret(orders: Orders) -> None:
     orders.place(nodes={"fc430": 2})
-    with Doorman(orders.hub.kubeconfig, orders.folder).open() as door:
-        predicted = orders.play("create_cluster", "demo", "--check", "--diff", kubeconfig=door.kubeconfig).successful()
-    assert not [request for request in door.writes if "dryRun=All" not in request.path], door.writes
+    with ApiProxy(orders.hub.kubeconfig, orders.folder).open() as proxy:
+        predicted = orders.play("create_cluster", "demo", "--check", "--diff", kubeconfig=proxy.kubeconfig).successful()
+    assert not [request for request in proxy.writes if "dryRun=All" not in request.path], proxy.writes
     # A limit is allowed if it keeps the hosts that orders become.
     run = orders.play("create_cluster", "demo", "--diff", "--limit", "localhost,cluster_orders").successful()
     assert predicted.recap == run.recap and run.changed > 0
@@ -157,15 +157,15 @@ def test_the_lock_of_a_killed_run_is_not_renewed_and_holds_until_it_expires(orde
 def test_a_deletion_that_was_killed_at_a_write_is_simply_run_again(orders: Orders) -> None:
     orders.place(nodes={"fc430": 1})
     orders.provision()
-    with Doorman(orders.hub.kubeconfig, orders.folder).open() as door:
-        run = orders.start("delete_cluster", kubeconfig=door.kubeconfig, cluster_wait_timeout=200)
+    with ApiProxy(orders.hub.kubeconfig, orders.folder).open() as proxy:
+        run = orders.start("delete_cluster", kubeconfig=proxy.kubeconfig, cluster_wait_timeout=200)
 
         def kill(request: Request) -> None:
             if request.method == "DELETE" and "hostedclusters" in request.path:
                 run.signal(signal.SIGKILL)
                 raise ConnectionAbortedError
 
-        door.before = kill
+        proxy.before = kill
         assert run.end().code == -signal.SIGKILL
     assert orders.hosted_cluster() and orders.lease()["holderIdentity"]
     orders.free_lock()
