@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import queue
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -182,3 +183,18 @@ def test_a_write_of_our_own_is_not_undone_by_what_was_before_it() -> None:
         assert changes[2:] == [("10", None), (None, "11")], "what was there before is gone"
 
     play(server, scenario)
+
+
+def test_equal_strings_of_two_objects_are_stored_once() -> None:
+    def loaded(name: str) -> Any:
+        """As from two answers of a server, which share no string."""
+        return json.loads(json.dumps(item(name, 3) | {"status": {"phase": "NotInterned yet", "long": "x" * 500}}))
+
+    async def scenario(informer: Informer, changes: list[Any]) -> None:
+        await until(lambda: len(changes) == 2)
+        one, other = informer.below("n")
+        assert one["status"]["phase"] is other["status"]["phase"]
+        assert next(iter(one["status"])) is next(iter(other["status"]))
+        assert one["status"]["long"] == other["status"]["long"] == "x" * 500
+
+    play(Server([loaded("a"), loaded("b")]), scenario)

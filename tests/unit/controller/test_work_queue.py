@@ -267,3 +267,50 @@ class ApiError(Exception):
 )
 def test_error_becomes_one_line(error: Exception, line: str) -> None:
     assert sentence(error) == line
+
+
+async def _burst(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = 100.0
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: clock)
+    delays: list[float] = []
+
+    class Queue(WorkQueue):
+        def add_after(self, key: Key, seconds: float) -> None:
+            assert key == BLUE
+            delays.append(round(seconds, 3))
+
+    queue = Queue(Handler())
+    queue.add_coalesced(BLUE)
+    assert (len(queue), delays) == (1, []), "the first change of a burst waits for nothing"
+    for step in range(1, 5):
+        clock = 100.0 + 0.02 * step
+        queue.add_coalesced(BLUE)
+        queue.add_coalesced(GREEN) if step == 1 else None
+    window = workqueue.BURST_WINDOW_SECONDS
+    assert delays == [round(window - 0.02 * step, 3) for step in range(1, 5)], "the others wait for the end of the window"
+    assert len(queue) == 2, "another key has a window of its own"
+    clock = 100.0 + window
+    queue.add_coalesced(BLUE)
+    assert len(delays) == 4, "after the window a change is a first one"
+
+
+def test_the_first_change_of_a_burst_is_handled_at_once_and_the_others_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    asyncio.run(_burst(monkeypatch))
+
+
+async def _twenty_changes() -> int:
+    handler = Handler()
+    queue = WorkQueue(handler)
+    async with working(queue):
+        for _change in range(20):
+            queue.add_coalesced(BLUE)
+            await asyncio.sleep(0)
+        await handler.until_handled(BLUE, 2)
+        for _change in range(20):
+            queue.add_coalesced(BLUE)
+        await handler.until_handled(BLUE, 3)
+    return handler.started.count(BLUE)
+
+
+def test_a_burst_is_handled_twice_and_nothing_of_it_is_lost() -> None:
+    assert asyncio.run(_twenty_changes()) == 3
