@@ -1,4 +1,4 @@
-"""The floor of every comparison: requests to an API server from one bare process, over one connection, without any library."""
+"""The floor of every comparison: requests to an API server over one bare connection, without any library."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 Object = dict[str, Any]
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     status: int
     headers: Message
     text: str
 
 
 class BareClient:
-    """The floor: one connection, no library, nothing but the requests themselves."""
+    """One connection of Python's own HTTP client. It is for one thread."""
 
     def __init__(self, kubeconfig: Path) -> None:
         content = json.loads(kubeconfig.read_text())
@@ -36,21 +36,21 @@ class BareClient:
         self._connection = http.client.HTTPSConnection(host, int(port), context=context)
 
     def send(self, method: str, path: str, body: Object | None = None, content_type: str = "application/json") -> str:
-        answer = self.exchange(method, path, json.dumps(body) if body else None, content_type)
-        if answer.status >= http.HTTPStatus.BAD_REQUEST:
-            raise RuntimeError(f"{method} {path}: {answer.text}")
-        return answer.text
+        response = self.exchange(method, path, json.dumps(body) if body else None, content_type)
+        if response.status >= http.HTTPStatus.BAD_REQUEST:
+            raise RuntimeError(f"{method} {path}: {response.text}")
+        return response.text
 
-    def exchange(self, method: str, path: str, body: str | None, content_type: str) -> Answer:
-        """The answer, whatever it is."""
+    def exchange(self, method: str, path: str, body: str | None, content_type: str) -> Response:
+        """The response, whatever its status."""
         self._connection.request(method, path, body, {"Content-Type": content_type})
         response = self._connection.getresponse()
-        return Answer(response.status, response.headers, response.read().decode())
+        return Response(response.status, response.headers, response.read().decode())
 
     def requests(self) -> int:
-        """How many requests the API server has answered, to whomever, by its own count; watches do not count.
+        """How many requests of all clients the API server has answered, by its own metric, without watches.
 
-        Pause who else asks while you count. What then remains beside yours are its own to itself, about one in three seconds.
+        Pause the other clients while you count. Those of the server to itself remain, about one in three seconds.
         """
         return self._counted(r'verb="(GET|LIST|POST|PUT|PATCH|APPLY|DELETE)"')
 

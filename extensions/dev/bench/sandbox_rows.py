@@ -28,7 +28,7 @@ def control_planes(sandbox: Sandbox) -> Iterator[Row]:
     with timed("HostedCluster from apply to 2 Ready nodes") as hosted_time:
         hub.kubectl("apply", "-f", str(EXAMPLE))
         hub.wait("nodepool", "--all", "-n", "demo", "--for=condition=Ready")
-    with timed("HostedCluster from delete to gone") as deleted_time:
+    with timed("HostedCluster from delete to deleted") as deleted_time:
         hub.kubectl("delete", "hostedcluster", "--all", "-n", "demo")
     yield Row(
         "hub, its CRDs and the stand-in from nothing to ready",
@@ -43,7 +43,7 @@ def control_planes(sandbox: Sandbox) -> Iterator[Row]:
         ratio(hosted_time, bare_time),
     )
     yield Row(
-        "HostedCluster from delete to gone",
+        "HostedCluster from delete to deleted",
         seconds(deleted_time),
         f"its creation: {seconds(hosted_time)}",
         ratio(deleted_time, hosted_time),
@@ -53,7 +53,7 @@ def control_planes(sandbox: Sandbox) -> Iterator[Row]:
 
 
 def many_status_only(sandbox: Sandbox) -> Iterator[Row]:
-    """A load of HostedClusters without processes, against the same number of writes from one bare process."""
+    """A load of HostedClusters without processes, against the same number of bare writes."""
     client = BareClient(sandbox.kubeconfig())
     client.send("POST", "/api/v1/namespaces", {"metadata": {"name": "load"}})
     _namespace, secret, cluster, pool = yaml.safe_load(EXAMPLE.read_text())["items"]
@@ -66,7 +66,7 @@ def many_status_only(sandbox: Sandbox) -> Iterator[Row]:
             create(client, "nodepools", pool, f"load-{number}", pool["spec"] | {"clusterName": f"load-{number}"})
         until(lambda: settled(client), f"{MANY} HostedClusters settle", 300)
     writes = client.writes() - before
-    with timed(f"The same {writes} writes from one bare process") as floor_time:
+    with timed(f"The same {writes} writes over one bare connection") as floor_time:
         client.send("POST", "/api/v1/namespaces/load/configmaps", {"metadata": {"name": "floor"}})
         for number in range(writes):
             client.send("PATCH", "/api/v1/namespaces/load/configmaps/floor", {"data": {"n": f"{number}"}}, "application/merge-patch+json")

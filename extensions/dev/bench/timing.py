@@ -1,4 +1,4 @@
-"""Stages whose time is kept, and the table that shows them."""
+"""Measured stages, the rows of the table, and their goals."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from ...sandbox.screen import heading, stage
 
 
 class Goal(NamedTuple):
-    """What is to be reached, and whether it is."""
+    """A limit, and whether the measured value is within it."""
 
     text: str
     reached: bool
 
 
 class Row(NamedTuple):
-    """A line of the table. What has no goal is there to be compared."""
+    """A line of the table. One without a goal is for comparison."""
 
     what: str
     measured: str
-    beside: str = ""
+    reference: str = ""
     ratio: str = ""
     goal: Goal | None = None
 
@@ -45,7 +45,7 @@ def at_least(value: float, limit: float, unit: str) -> Goal:
 
 @contextlib.contextmanager
 def timed(title: str) -> Iterator[list[float]]:
-    """A stage on the screen whose seconds are in the list afterwards."""
+    """A stage on the screen; the list has its seconds afterwards."""
     taken: list[float] = []
     with stage(title):
         started = time.monotonic()
@@ -55,7 +55,7 @@ def timed(title: str) -> Iterator[list[float]]:
 
 @contextlib.contextmanager
 def paused(sandbox: Sandbox, *names: str) -> Iterator[None]:
-    """Without the processes of these names at work, which would ask and write meanwhile."""
+    """Pause the processes of these names, whose requests would be measured as well."""
     others = [process.pid for process in sandbox.status() if process.name in names]
     for pid in others:
         os.kill(pid, signal.SIGSTOP)
@@ -82,15 +82,15 @@ def megabytes(sandbox: Sandbox, owner: str) -> int:
 
 
 def table(rows: list[Row]) -> None:
-    lines = [("what", "measured", "beside it", "ratio", "to reach"), *(row.cells() for row in rows)]
+    lines = [("what", "measured", "reference", "ratio", "to reach"), *(row.cells() for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     texts = [" | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
     heading("\n".join([texts[0], "-+-".join("-" * width for width in widths), *texts[1:]]))
 
 
-def verdict(rows: list[Row]) -> int:
-    """Say what was missed, if anything was; the exit code."""
+def report(rows: list[Row]) -> int:
+    """Print how many goals are reached and which are missed; returns the exit code."""
     goals = [row for row in rows if row.goal]
     missed = [row for row in goals if row.goal and not row.goal.reached]
-    heading("\n".join([f"{len(goals) - len(missed)} of {len(goals)} goals are reached.", *(f"Missed: {row.what}" for row in missed)]))
+    heading("\n".join([f"{len(goals) - len(missed)} of {len(goals)} goals reached.", *(f"Missed: {row.what}" for row in missed)]))
     return 1 if missed else 0
