@@ -1,7 +1,8 @@
-"""The documentation against the files it speaks of: links, commands, YAML, options, fields. What it says in prose is not judged here."""
+"""The documentation against the code it describes: links, commands, YAML, options, fields, tables. Of its prose only width and words."""
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
 import shlex
@@ -14,11 +15,16 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.openfleet.clusters.extensions.dev.lint import GATES
 from ansible_collections.openfleet.clusters.extensions.sandbox.__main__ import _parser
 from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.status import FAULT, Faults
 from ansible_collections.openfleet.clusters.plugins.doc_fragments import kubernetes, s3
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.metrics import PREFIX, Metrics, State
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.rulebook_events import ENDPOINTS, TRANSITIONS
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.settings import OPTIONS, WEBHOOK
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import errors as kube_errors
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders import prepare
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders import conditions, prepare
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe import ObservedState
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status import derive_status
@@ -48,6 +54,15 @@ OURS = re.compile(r"(?<!ansible_collections\.)\bopenfleet\.clusters\.(\w+)")
 EXTRA = re.compile(r"-e (\w+)=")
 # A variable that a playbook does not set itself: it says what happens without it.
 TAKEN = re.compile(r"(?<![.\w])(\w+) \| default\(")
+# Pages whose prose is not in the style of the others yet.
+UNSTYLED = {"cluster_registry.md", "writing_a_provider.md", *(f"provider_{kind}.md" for kind in BUILT_IN)}
+WIDTH = 120
+# Words for which Kubernetes and Ansible have their own: reconcile, observe, cache, pending, release, skip, permission, fix.
+UNUSUAL = re.compile(
+    r"\b(take[ns]? up|puts? down|carr(y|ies|ied) (\w+ ){0,2}out|mirror(s|ed)?|wish(es)?|gives? back|given back|left alone|door|intake|keeper"
+    r"|rights|is well|whoever|nobody|somebody|anybody|everybody|mend(s|ed)?|go(es)? away|be told|anew|looks? at|looked at)\b",
+    re.IGNORECASE,
+)
 SANDBOX = re.compile(rf"(?:\bopenfleet-sandbox|{re.escape(MODULE)})((?: +[^\s`]+)+)")
 
 
@@ -187,18 +202,39 @@ def options_of(module: str) -> set[str]:
     return {option for text in texts for option in yaml.safe_load(text).get("options", {})}
 
 
+def long_lines(page: Page) -> Iterator[str]:
+    """Prose wraps; a row of a table cannot."""
+    for line in page.prose.splitlines():
+        if len(line) > WIDTH and not line.lstrip().startswith("|"):
+            yield f"{len(line)} columns: {line[:40]}..."
+
+
+def unusual_words(page: Page) -> Iterator[str]:
+    yield from (f"{found[0]}: use the field's word" for found in UNUSUAL.finditer(page.prose))
+
+
 CHECKS = [bad_links, bad_make_targets, bad_sandbox_commands, bad_yaml, bad_names, bad_variables, bad_options]
 
 
 @pytest.mark.parametrize("check", CHECKS)
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name if path.parent == ROOT else f"docs/{path.name}")
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_page_is_true_to_the_files(path: Path, check: Any) -> None:
+    assert list(check(read(path))) == []
+
+
+@pytest.mark.parametrize("check", [long_lines, unusual_words])
+@pytest.mark.parametrize("path", [path for path in PAGES if path.name not in UNSTYLED], ids=lambda path: str(path.relative_to(ROOT)))
+def test_prose_has_the_style_of_the_project(path: Path, check: Any) -> None:
     assert list(check(read(path))) == []
 
 
 @pytest.mark.parametrize(
     ("check", "text"),
     [
+        (long_lines, "word " * 25),
+        (long_lines, "- " + "word " * 25),
+        (unusual_words, "The run carries the order out."),
+        (unusual_words, "Nobody holds the lock."),
         (bad_links, "[a](absent.md)"),
         (bad_links, "[a](docs/absent.md#title)"),
         (bad_links, "![picture](absent.png)"),
@@ -234,6 +270,8 @@ def test_mistake_is_found(check: Any, text: str) -> None:
 @pytest.mark.parametrize(
     ("check", "text"),
     [
+        (long_lines, f"| {'word ' * 25} |\n\n```text\n{'word ' * 25}\n```"),
+        (unusual_words, "The run carries the token; the outdoor temperature is right."),
         (bad_links, "[a](https://example.com/absent.md), `[b](absent.md)`"),
         (bad_links, "# The `up` command, twice\n# The `up` command, twice\n\n[a](#the-up-command-twice), [b](#the-up-command-twice-1)"),
         (bad_links, "[a](CONTRIBUTING.md#tests), [b](docs/README.md)"),
@@ -333,6 +371,52 @@ def test_reference_names_every_condition() -> None:
     status = derive_status(ClusterOrder("orders", "demo", "small"), ObservedState(), datetime.now(UTC))
     conditions = {item["type"] for item in status["conditions"]}
     assert rows(read(ROOT / "docs" / "cluster_order.md"), "Conditions") == conditions
+
+
+def test_reference_names_every_reason_of_a_condition_that_is_not_true() -> None:
+    """Those of the code: a reason is the second argument of a ConditionState."""
+    calls = (node for node in ast.walk(ast.parse(Path(conditions.__file__).read_text(encoding="utf-8"))) if isinstance(node, ast.Call))
+    states = [call.args for call in calls if isinstance(call.func, ast.Name) and call.func.id == "ConditionState"]
+    reasons = {
+        args[1].value for args in states if isinstance(args[0], ast.Name) and args[0].id != "TRUE" and isinstance(args[1], ast.Constant)
+    }
+    assert len(reasons) > 10
+    page = read(ROOT / "docs" / "cluster_order.md")
+    section = page.text.partition("### Conditions")[2].partition("\n## ")[0]
+    assert {name for name in (*reasons, conditions.DELETING_CLUSTER) if f"`{name}`" not in section} == set()
+
+
+def test_page_of_events_lists_the_arguments_of_the_source_and_no_others() -> None:
+    in_rulebooks = {"api_group", "controller", "webhook", "settings"}
+    own = {name for name in OPTIONS if name not in KUBERNETES} - in_rulebooks
+    webhook = {f"webhook.{name}" for name in WEBHOOK} - {"webhook.token", "webhook.hmac_secret"}
+    variables = {found[1] for path in (ROOT / "rulebooks").glob("*.yml") for found in TAKEN.finditer(path.read_text())}
+    platform = {"create_template", "post_install_template", "delete_template", "organization"}
+    page = read(ROOT / "docs" / "events.md")
+    defaults = {"{}", "[]", "self", "cloudkit.openshift.io", "127.0.0.1", "X-Hub-Signature-256", "kubectl"}
+    assert rows(page, "Arguments") - defaults == own | webhook | (variables - platform)
+    assert {name for name in platform if f"`{name}`" not in page.text} == set()
+
+
+def test_page_of_events_lists_the_actions_and_metrics_of_the_source_and_no_others() -> None:
+    page = read(ROOT / "docs" / "events.md")
+    assert rows(page, "The events") - {"action"} == {*ENDPOINTS, *TRANSITIONS.values(), "deleted"}
+    metrics = {family.name: family.type for family in Metrics(State).registry.collect()}
+    names = {f"{name}_total" if kind == "counter" else name for name, kind in metrics.items() if name.startswith(PREFIX)}
+    assert {f"{PREFIX}_{name}" for name in rows(page, "Health and metrics") if name != f"{PREFIX}_"} == names
+
+
+def test_guide_for_contributors_names_files_that_exist() -> None:
+    section = read(ROOT / "CONTRIBUTING.md").text.partition("### Where to change what")[2].partition("\n## ")[0]
+    rows_of_tasks = [line for line in section.splitlines() if line.startswith("| ") and not line.startswith("| task")]
+    paths = [path for line in rows_of_tasks for path in re.findall(r"`([\w./]+)`", line) if "/" in path]
+    assert len(rows_of_tasks) == 5
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_guide_for_contributors_lists_every_gate() -> None:
+    listed = read(ROOT / "CONTRIBUTING.md").text.partition("\n## Gates")[2].partition("\n## ")[0].lower()
+    assert [gate.title for gate in GATES if re.split(r" of ", gate.title.lower())[0] not in listed] == []
 
 
 def fields(schema: dict[str, Any]) -> Iterator[str]:
