@@ -71,5 +71,5 @@ ORDERS: Spec = {"api_group": {"type": "str", "default": DEFAULT_GROUP}}
 
 
 def connection(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Of a module's parameters those that say how to reach the cluster."""
+    """The parameters of a module that describe the connection to the cluster."""
     return {name: parameters[name] for name in KUBERNETES if parameters.get(name) is not None}

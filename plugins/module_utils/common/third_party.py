@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The libraries of others that a connection needs. Where one is missing, that is said when a connection is made, not by a traceback."""
+"""Third-party libraries that a connection needs. A missing one is an error when a connection is created, not a traceback."""
 
 from __future__ import annotations
 

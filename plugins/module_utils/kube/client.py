@@ -36,7 +36,7 @@ MERGE, JSON_PATCH, APPLY = "application/merge-patch+json", "application/json-pat
 
 @dataclass(frozen=True)
 class WatchEvent:
-    """What a watch saw: ADDED, MODIFIED, DELETED or BOOKMARK, and the object."""
+    """An event of a watch: ADDED, MODIFIED, DELETED or BOOKMARK, and the object."""
 
     type: str
     object: Object
@@ -93,7 +93,7 @@ class Kube:
     def list_all(
         self, api_version: str, kind: str, namespace: str | None = None, label_selector: str = "", field_selector: str = ""
     ) -> ObjectList:
-        """All objects of a kind, page by page. A list that grew too old between two pages is begun again."""
+        """All objects of a kind, page by page. A list that expires between two pages is started again."""
         path = self._mapper.path(api_version, kind, namespace)
         while True:
             items = ObjectList()
@@ -114,7 +114,7 @@ class Kube:
         return self._send(item, "POST", f"create {_called_of(item)}", named=False, query=query)
 
     def replace(self, item: Object, subresource: str = "") -> Object:
-        """Write the whole object; with the resourceVersion in it, only if nobody has changed it since."""
+        """Write the whole object; with its resourceVersion, only if it has not changed since."""
         query = {"fieldManager": self._field_manager}
         return self._send(item, "PUT", f"replace {_called_of(item)}", subresource=subresource, query=query)
 
@@ -126,22 +126,22 @@ class Kube:
         except ApplyConflict as error:
             if force or set(error.fields) != {self._field_manager}:
                 raise
-            # What we have written otherwise than by apply is ours as well, though the server keeps a separate book on it.
+            # Fields that we wrote otherwise than by apply are ours as well, though the server tracks them separately.
             return self.apply(item, force=True, dry_run=dry_run)
 
     def patch(
         self, item: Object, changes: Object | Sequence[Object], *, subresource: str = "", checked: bool = True, dry_run: bool = False
     ) -> Object:
-        """Merge `changes` into the object, or carry out a JSON patch where they are a list.
+        """Merge `changes` into the object; a list is a JSON patch.
 
-        `checked` makes it conditional: it is a Conflict if the object is not the one, and the version, that `item` is.
+        `checked` makes it conditional: a Conflict if the object is not the one, or not in the version, that `item` is.
         """
         body: Any = changes
         if checked and isinstance(changes, Mapping):
             version = {"resourceVersion": item["metadata"]["resourceVersion"]}
             body = dict(changes) | {"metadata": dict(changes.get("metadata") or {}) | version}
         elif checked:
-            # Not as a `test`: the server answers a failed one as if the patch were wrong, and does not say which.
+            # Not as a `test`: the server reports a failed one as if the patch were invalid.
             body = [{"op": "add", "path": "/metadata/resourceVersion", "value": item["metadata"]["resourceVersion"]}, *changes]
         content_type = MERGE if isinstance(changes, Mapping) else JSON_PATCH
         return self._send(
@@ -155,12 +155,12 @@ class Kube:
         )
 
     def delete(self, item: Object, *, checked: bool = False, dry_run: bool = False, propagation: str = "Background") -> bool:
-        """Ask for the object's deletion; False where it was gone already. `checked` spares an object that is not this very one."""
+        """Delete the object; False where it did not exist. `checked` deletes only the object with this uid."""
         options: Object = {"propagationPolicy": propagation}
         if checked:
             options["preconditions"] = {"uid": item["metadata"]["uid"]}
         if dry_run:
-            # Here, and not in the address: where a deletion has a body, the server does not look at the rest.
+            # Here, and not in the query: the server ignores the query of a DELETE with a body.
             options["dryRun"] = ["All"]
         try:
             self._send(item, "DELETE", f"delete {_called_of(item)}", body=options)
@@ -171,7 +171,7 @@ class Kube:
     def watch(
         self, api_version: str, kind: str, namespace: str | None = None, *, since: str, seconds: int = 300, **selectors: str
     ) -> Iterator[WatchEvent]:
-        """Follow a kind from the version `since` on, for `seconds`; it is being followed when this returns.
+        """Watch a kind from the resourceVersion `since` on, for `seconds`; the watch is open when this returns.
 
         Gone means: list again and watch from there.
         """
@@ -223,7 +223,7 @@ class Kube:
         return str(self._transport.json("GET", "/version", "get the server's version").get("gitVersion") or "")
 
     def cluster_id(self) -> str:
-        """What tells the cluster from every other: the uid of a namespace that nobody can make anew. It is asked for once."""
+        """A unique id of the cluster: the uid of a namespace that cannot be deleted. It is read once."""
         if not self._cluster_id:
             self._cluster_id = str(self.get("v1", "Namespace", "kube-system")["metadata"]["uid"])
         return self._cluster_id
@@ -231,7 +231,7 @@ class Kube:
     def readyz(self) -> None:
         """ServerError, with the checks that fail, unless the server is ready."""
         try:
-            self._transport.request("GET", "/readyz", "ask whether the server is ready", {"verbose": "true"})
+            self._transport.request("GET", "/readyz", "check that the server is ready", {"verbose": "true"})
         except ServerError as error:
             failed = re.findall(r"^\[-\](\S+) failed", str(error), re.MULTILINE)
             raise ServerError(f"{self.target.server} is not ready: {', '.join(failed) or error}.") from error
@@ -245,7 +245,7 @@ class Kube:
     # Many at once
 
     def in_parallel(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result | KubeError]:
-        """Do `work` for each item over this one connection, several at a time; the error of one is its result."""
+        """Call `work` for each item, several at a time; the error of one is its result."""
 
         def attempt(item: Item) -> Result | KubeError:
             try:
@@ -261,14 +261,14 @@ class Kube:
 
 
 def retry_on_conflict(work: Callable[[], Result], tries: int = 10) -> Result:
-    """Read, change, write: again from the read when somebody else was quicker. An ApplyConflict would only come back."""
+    """Repeat a read, change and write after a conflict. An ApplyConflict is not repeated: it would only come back."""
     for attempt in range(1, tries + 1):
         try:
             return work()
         except Conflict as error:
             if attempt == tries or not error.retryable:
                 raise
-            # Some seconds in all: a controller that has just begun with an object writes to it several times a second.
+            # Some seconds in all: a controller that reconciles a new object writes to it several times a second.
             time.sleep(min(1.0, 0.01 * 2**attempt))
     raise AssertionError("the last try returns or raises")
 

@@ -1,8 +1,8 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Where a cluster is and how to prove who we are: from module options, K8S_AUTH_* variables, a kubeconfig, or the pod we run in.
+"""The address of a cluster and the credentials for it: from module options, K8S_AUTH_* variables, a kubeconfig, or the pod we run in.
 
-Options have the names and the precedence of kubernetes.core. Nothing here talks to a cluster, and nothing is printed.
+Options have the names and the precedence of kubernetes.core. It sends and prints nothing.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ EXPIRY_MARGIN = datetime.timedelta(seconds=30)
 
 @dataclass
 class Target:
-    """A cluster's address and the credentials for it. `headers()` may run a credential plugin, and again when its answer expires."""
+    """A cluster's address and the credentials for it. `headers()` runs a credential plugin, and again when its credential expires."""
 
     server: str
     namespace: str = "default"
@@ -73,7 +73,7 @@ class Target:
     _plugin_guard: threading.RLock = field(default_factory=threading.RLock, repr=False, compare=False)
 
     def headers(self) -> list[tuple[str, str]]:
-        """What to send with each request so that the server knows who asks."""
+        """The headers that authenticate a request."""
         self._log_in()
         sent: list[tuple[str, str]] = []
         token = (_file(self.token_file, "tokenFile").decode(errors="replace") if self.token_file else self.token).strip()
@@ -87,24 +87,22 @@ class Target:
         sent.extend(("Impersonate-Group", group) for group in self.impersonate_groups)
         for name, value in sent:
             if not (value.isascii() and value.isprintable()):
-                raise BadCredentials(
-                    f"What is to be sent to {self.server} as {name} has characters that cannot be sent; check where it is from."
-                )
+                raise BadCredentials(f"The header {name} for {self.server} has characters that no header may have; check the credentials.")
         return sent
 
     def ssl_context(self) -> ssl.SSLContext:
         self._log_in()
         try:
             context = ssl.create_default_context(cafile=self.ca_file or None, cadata=self.ca_data or None)
-            # As kubectl judges: a CA may be an intermediate one, and need not have every extension that Python 3.13 asks for.
+            # As kubectl does: a CA may be an intermediate one, and need not have every extension that Python 3.13 requires.
             context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
             context.verify_flags &= ~ssl.VERIFY_X509_STRICT
             if self.certificate:
-                # OpenSSL reads certificates from files only; this one is gone again at once.
+                # OpenSSL reads certificates from files only; this one is deleted at once.
                 with tempfile.NamedTemporaryFile() as pair:
                     pair.write(self.certificate + b"\n" + self.key)
                     pair.flush()
-                    # With a password at hand, and be it none, OpenSSL does not ask the terminal for that of an encrypted key.
+                    # With a password, even an empty one, OpenSSL does not prompt for that of an encrypted key.
                     context.load_cert_chain(pair.name, password="")
         except (OSError, ssl.SSLError) as error:
             raise BadCredentials(
@@ -126,7 +124,7 @@ class Target:
         return self._plugin_until is not None and datetime.datetime.now(datetime.UTC) + EXPIRY_MARGIN > self._plugin_until
 
     def run_plugin(self) -> bool:
-        """Ask the kubeconfig's credential plugin anew; False where there is none."""
+        """Run the kubeconfig's credential plugin; False where there is none."""
         if self.plugin is None:
             return False
         with self._plugin_guard:
@@ -139,7 +137,7 @@ class Target:
 
 
 def target(options: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Target:
-    """The cluster that module options ask for; what they leave open comes from the environment, a kubeconfig, or the pod."""
+    """The cluster that module options name; what they leave open comes from the environment, a kubeconfig, or the pod."""
     env = os.environ if environment is None else environment
     given = {name: _given(options, env, name) for name in ENVIRONMENT}
     if given["host"] and (given["api_key"] or given["username"] or given["client_cert"]):
@@ -157,7 +155,7 @@ def target(options: Mapping[str, Any], environment: Mapping[str, str] | None = N
     except ValueError:
         valid = False
     if not valid:
-        raise BadCredentials(f"The address {found.server} is not one of a server; it looks like https://api.example.com:6443.")
+        raise BadCredentials(f"The address {found.server} is not valid; it looks like https://api.example.com:6443.")
     return found
 
 
@@ -167,9 +165,9 @@ def _given(options: Mapping[str, Any], env: Mapping[str, str], name: str) -> Any
 
 
 def _overlay(found: Target, given: Mapping[str, Any]) -> None:
-    """Options are stronger than what a kubeconfig says."""
+    """Options override the kubeconfig."""
     if given["api_key"] or given["username"] or given["client_cert"]:
-        # They replace the kubeconfig's user as a whole: a server that is shown its certificate, too, would not look at a token.
+        # They replace the kubeconfig's user as a whole: a server that gets a client certificate, too, ignores a token.
         found.token, found.token_file, found.username, found.password = str(given["api_key"] or ""), "", "", ""
         found.certificate, found.key, found.plugin = b"", b"", None
     if given["username"]:
@@ -190,7 +188,7 @@ def _overlay(found: Target, given: Mapping[str, Any]) -> None:
 
 
 def _from_kubeconfig(source: Any, context: Any, env: Mapping[str, str]) -> Target | None:
-    """The cluster of a kubeconfig: given as an object, named as a file, or in one of the usual places."""
+    """The cluster of a kubeconfig: an object, a file, or one in the default paths."""
     if isinstance(source, Mapping):
         return _parse(source, context, Path.cwd())
     named = str(source) if source else env.get("KUBECONFIG", "")
@@ -201,7 +199,7 @@ def _from_kubeconfig(source: Any, context: Any, env: Mapping[str, str]) -> Targe
             return None
         paths = [usual]
     merged: dict[str, Any] = {}
-    # As kubectl merges several files: the first to name something wins, and those that are missing are left out.
+    # As kubectl merges several files: the first to name something wins, and missing files are skipped.
     for path in [path for path in paths if path.exists()] or paths[:1]:
         content = _load(path)
         for key in ("clusters", "contexts", "users"):
@@ -218,28 +216,28 @@ def _load(path: Path) -> Mapping[str, Any]:
             f"The kubeconfig {path} cannot be read ({error.strerror}); name another with the option kubeconfig."
         ) from error
     except (yaml.YAMLError, UnicodeDecodeError):
-        # The parser's own words quote the file, which holds secrets.
-        raise BadCredentials(f"The kubeconfig {path} is not valid YAML; make it anew or name another.") from None
+        # The parser's message quotes the file, which holds secrets.
+        raise BadCredentials(f"The kubeconfig {path} is not valid YAML; create it again, or name another.") from None
     if not isinstance(content, Mapping):
         raise BadCredentials(f"The file {path} is not a kubeconfig; name another with the option kubeconfig.")
     return content
 
 
 def _anchored(entry: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
-    """The entry with its file names made absolute: they are relative to the kubeconfig that has them."""
-    made = dict(entry)
+    """The entry with absolute file names: they are relative to the kubeconfig that has them."""
+    anchored = dict(entry)
     for part in ("cluster", "user"):
-        if isinstance(made.get(part), Mapping):
-            values = dict(made[part])
+        if isinstance(anchored.get(part), Mapping):
+            values = dict(anchored[part])
             for name in ("certificate-authority", "client-certificate", "client-key", "tokenFile"):
                 if values.get(name):
                     values[name] = str(folder / str(values[name]))
             plugin = values.get("exec")
-            # A command without a slash is looked for on PATH.
+            # A command without a slash is searched on PATH.
             if isinstance(plugin, Mapping) and "/" in str(plugin.get("command")):
                 values["exec"] = dict(plugin) | {"command": str(folder / str(plugin["command"]))}
-            made[part] = values
-    return made
+            anchored[part] = values
+    return anchored
 
 
 def _parse(content: Mapping[str, Any], context: Any, folder: Path) -> Target:
@@ -254,7 +252,7 @@ def _parse(content: Mapping[str, Any], context: Any, folder: Path) -> Target:
     certificate = _data_or_file(user, "client-certificate", folder)
     groups, plugin = user.get("as-groups") or [], user.get("exec")
     if not isinstance(groups, list) or not isinstance(plugin, Mapping | None):
-        raise BadCredentials(f"The user of context {name} is described wrongly in the kubeconfig: check its as-groups and exec.")
+        raise BadCredentials(f"The user of context {name} is invalid in the kubeconfig: check its as-groups and exec.")
     return Target(
         server=str(cluster["server"]),
         namespace=str(chosen.get("namespace") or "default"),
@@ -278,7 +276,7 @@ def _parse(content: Mapping[str, Any], context: Any, folder: Path) -> Target:
 def _entries(content: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     entries = content.get(key) or []
     if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
-        raise BadCredentials(f"The {key} of the kubeconfig are not a list of named entries; make the kubeconfig anew.")
+        raise BadCredentials(f"The {key} of the kubeconfig are not a list of named entries; create the kubeconfig again.")
     return entries
 
 
@@ -296,7 +294,7 @@ def _data_or_file(values: Mapping[str, Any], name: str, folder: Path) -> bytes:
         try:
             return base64.b64decode("".join(str(data).split()), validate=True)
         except binascii.Error as error:
-            raise BadCredentials(f"The {name}-data of the kubeconfig is not base64; make the kubeconfig anew.") from error
+            raise BadCredentials(f"The {name}-data of the kubeconfig is not base64; create the kubeconfig again.") from error
     return _file(str(folder / str(values[name])), name) if values.get(name) else b""
 
 
@@ -312,7 +310,7 @@ def _from_pod(env: Mapping[str, str]) -> Target:
     host, port = env.get("KUBERNETES_SERVICE_HOST"), env.get("KUBERNETES_SERVICE_PORT", "443")
     if not host or not (SERVICE_ACCOUNT / "token").exists():
         raise BadCredentials(
-            "No cluster is named: set the option kubeconfig, or K8S_AUTH_KUBECONFIG, or host and api_key; and this is no pod either."
+            "No cluster is named, and this is no pod: set the option kubeconfig, or K8S_AUTH_KUBECONFIG, or host and api_key."
         )
     address = f"[{host}]" if ":" in host else host
     return Target(
@@ -324,9 +322,9 @@ def _from_pod(env: Mapping[str, str]) -> Target:
 
 
 def _exec_credential(plugin: Mapping[str, Any], server: str) -> tuple[Mapping[str, Any], datetime.datetime | None]:
-    """What a kubeconfig's credential plugin answers, and until when it holds.
+    """The credential that a kubeconfig's credential plugin prints, and when it expires.
 
-    It is run as kubectl does. Its output, and maybe its arguments, hold secrets: they are in no error, nor in what led to it.
+    It runs as kubectl runs it. Its output, and maybe its arguments, hold secrets: no error and no cause of one contains them.
     """
     version = str(plugin.get("apiVersion") or "client.authentication.k8s.io/v1")
     request = {"apiVersion": version, "kind": "ExecCredential", "spec": {"interactive": False, "cluster": {"server": server}}}
@@ -336,7 +334,7 @@ def _exec_credential(plugin: Mapping[str, Any], server: str) -> tuple[Mapping[st
         environment |= {str(entry["name"]): str(entry["value"]) for entry in plugin.get("env") or []}
         command = [name, *(str(part) for part in plugin.get("args") or [])]
     except (KeyError, TypeError):
-        raise BadCredentials(f"The credential plugin {name} is described wrongly in the kubeconfig: check its args and env.") from None
+        raise BadCredentials(f"The credential plugin {name} is invalid in the kubeconfig: check its args and env.") from None
     try:
         result = subprocess.run(
             command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=EXEC_SECONDS
@@ -346,7 +344,7 @@ def _exec_credential(plugin: Mapping[str, Any], server: str) -> tuple[Mapping[st
         until = datetime.datetime.fromisoformat(str(expiry)).astimezone(datetime.UTC) if expiry else None
         complete = bool(status.get("token") or (status.get("clientCertificateData") and status.get("clientKeyData")))
     except FileNotFoundError:
-        hint = str(plugin.get("installHint") or "install it, or use another way to log in").strip().rstrip(".")
+        hint = str(plugin.get("installHint") or "install it, or use other credentials").strip().rstrip(".")
         raise BadCredentials(f"The credential plugin {name} of the kubeconfig is not on this machine; {hint}.") from None
     except OSError as error:
         raise BadCredentials(f"The credential plugin {name} of the kubeconfig cannot be run ({error.strerror}).") from None
@@ -357,5 +355,5 @@ def _exec_credential(plugin: Mapping[str, Any], server: str) -> tuple[Mapping[st
     except (ValueError, KeyError, TypeError, AttributeError):
         raise BadCredentials(f"The credential plugin {name} did not print an ExecCredential; run it by hand to see why.") from None
     if not complete:
-        raise BadCredentials(f"The credential plugin {name} gave neither a token nor a certificate; run it by hand to see why.")
+        raise BadCredentials(f"The credential plugin {name} printed neither a token nor a certificate; run it by hand to see why.")
     return status, until

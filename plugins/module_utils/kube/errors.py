@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Everything that can go wrong with a cluster's API server, as one family; each error says what was tried and what to do."""
+"""The errors of requests to an API server, as one family; each message has what failed, why, and what to do."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 
 class KubeError(Exception):
-    """The base of the family. `retryable` tells whether the same request may succeed later, unchanged."""
+    """The base of the family. `retryable` says whether the same request may succeed later, unchanged."""
 
     retryable = False
 
 
 class BadCredentials(KubeError):
-    """The connection itself is described wrongly: no such kubeconfig, context, file, or plugin."""
+    """The connection is configured wrongly: no such kubeconfig, context, file, or plugin."""
 
 
 class Unreachable(KubeError):
@@ -26,27 +26,27 @@ class Unreachable(KubeError):
 
 
 class Untrusted(Unreachable):
-    """An answer, from a server whose certificate no known authority has signed for this address."""
+    """The server's certificate is not signed for this address by a known authority."""
 
 
 class Unauthorized(KubeError):
-    """401: the server does not know who asks."""
+    """401: the server does not accept the credentials."""
 
 
 class Forbidden(KubeError):
-    """403: the server knows who asks and does not allow it."""
+    """403: the account has no permission for the request."""
 
 
 class NamespaceTerminating(Forbidden):
-    """403: the namespace is being deleted, for good, and nothing new can be made in it."""
+    """403: the namespace is being deleted, and nothing can be created in it."""
 
 
 class NotFound(KubeError):
-    """404: the object, or its kind, is not there."""
+    """404: the object, or its kind, does not exist."""
 
 
 class Conflict(KubeError):
-    """409: the object was changed by somebody else since it was read, or is there already."""
+    """409: the object has changed since it was read, or exists already."""
 
     retryable = True
 
@@ -68,7 +68,7 @@ class Gone(KubeError):
 
 
 class Invalid(KubeError):
-    """400 or 422: the server refuses the content. `fields` names what it does not like."""
+    """400 or 422: the server refuses the content. `fields` names the invalid fields."""
 
     def __init__(self, message: str, fields: list[str]) -> None:
         super().__init__(message)
@@ -82,41 +82,41 @@ class TooManyRequests(KubeError):
 
 
 class ServerError(KubeError):
-    """5xx: the server failed to do what it was asked for."""
+    """5xx: the server failed."""
 
     retryable = True
 
 
 def error_from(status: int, body: Any, what: str) -> KubeError:
-    """The error for an HTTP answer; `what` is the request in words, `body` a Kubernetes Status object where there is one."""
-    answer: Mapping[str, Any] = body if isinstance(body, Mapping) else {}
-    message = str(answer.get("message") or body or f"HTTP status {status}").strip()
-    details = answer.get("details")
+    """The error for an HTTP response; `what` describes the request, `body` is a Kubernetes Status object where there is one."""
+    content: Mapping[str, Any] = body if isinstance(body, Mapping) else {}
+    message = str(content.get("message") or body or f"HTTP status {status}").strip()
+    details = content.get("details")
     causes = details.get("causes") if isinstance(details, Mapping) else None
     causes = [cause for cause in causes or [] if isinstance(cause, Mapping)]
     if status == 409 and (owners := _owners(causes)):
         described = "; ".join(f"{manager} owns {', '.join(fields)}" for manager, fields in owners.items())
-        return ApplyConflict(f"{what}: {described}. Take the fields out of one of the two, or let the other manager give them up.", owners)
+        return ApplyConflict(f"{what}: {described}. Remove the fields from one of the two, or release them in the other manager.", owners)
     if status == 403 and any(cause.get("reason") == "NamespaceTerminating" for cause in causes):
-        return NamespaceTerminating(f"{what}: the namespace is being deleted, and nothing new can be made in it.")
+        return NamespaceTerminating(f"{what}: the namespace is being deleted, and nothing can be created in it.")
     if status == 403 and "attempting to grant RBAC permissions" in message:
-        # In the server's words all rights of the role follow, a hundred lines of them.
+        # The server lists all permissions of the role, a hundred lines of them.
         refused = message.partition(" (groups=")[0].partition(" is attempting")[0]
-        return Forbidden(f"{what}: {refused} cannot bind a role with more rights than its own; grant the verb bind of that role")
+        return Forbidden(f"{what}: {refused} cannot bind a role with more permissions than its own; grant the verb bind of that role")
     if status in (400, 422):
         return Invalid(f"{what}: {message}", [str(cause["field"]) for cause in causes if cause.get("field")])
     if message.startswith("failed to create typed patch object"):
-        # A server-side apply with a field that the kind does not have, or of a wrong type: the server calls that its own error, 500.
+        # A server-side apply with an unknown field, or one of a wrong type: the server reports a 500.
         return Invalid(f"{what}: {' '.join(message.split())}", re.findall(r"\s\.(\S+): ", message))
     simple: dict[int, tuple[type[KubeError], str]] = {
         401: (Unauthorized, "the server does not accept the credentials; check the kubeconfig or the token"),
         403: (Forbidden, f"{message}; grant the verb to the user or service account"),
-        # Where not even the kind is known, the answer is the plain text of an unknown address.
-        404: (NotFound, message if answer else "the server does not know this kind; check its apiVersion, or install its CRD"),
+        # For an unknown kind the response is the plain text of an unknown path.
+        404: (NotFound, message if content else "the server does not know this kind; check its apiVersion, or install its CRD"),
         409: (Conflict, message),
         410: (Gone, message),
         415: (KubeError, "the server does not know this kind of request; server-side apply needs Kubernetes 1.22 or newer"),
-        429: (TooManyRequests, "the server asks for patience; try again later"),
+        429: (TooManyRequests, "the server is overloaded; try again later"),
     }
     kind, text = simple.get(status, (ServerError if status >= 500 else KubeError, message))
     return kind(f"{what}: {text}")

@@ -1,8 +1,8 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Many kinds of objects read at once, through openshift-client with `oc`, or `kubectl` where that is missing. It only reads.
+"""All objects of a namespace, through openshift-client with `oc`, or `kubectl` where that is missing. It only reads.
 
-Here, and not in `kube`, because a support case wants everything: `oc` knows by itself which kinds a server has.
+A support case needs every kind, and `oc` knows by itself which kinds a server has.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SECONDS = 120
 
 
 class ClientMissing(KubeError):
-    """There is no program to ask with."""
+    """Neither `oc` nor `kubectl` is installed."""
 
 
 class OcClient:
@@ -44,13 +44,13 @@ class OcClient:
     @classmethod
     @contextlib.contextmanager
     def connected(cls, kubeconfig: Object, program: str | None = None) -> Iterator[OcClient]:
-        """A client with its kubeconfig in a private file, for as long as this lasts."""
+        """A client with its kubeconfig in a private file, which is deleted at the end."""
         if openshift_client is None:
             raise ClientMissing("The Python library openshift_client is missing where Ansible runs: install openshift-client.")
         found = shutil.which(program) if program else next(filter(None, map(shutil.which, CLIENTS)), None)
         if not found:
             raise ClientMissing(
-                f"There is no {program or ' and no '.join(CLIENTS)} here: install one of them where Ansible runs, or set client."
+                f"There is no {program or ' and no '.join(CLIENTS)} where Ansible runs: install one of them, or set client."
             )
         with tempfile.NamedTemporaryFile("w", suffix=".kubeconfig", encoding="utf-8") as file:
             json.dump(kubeconfig, file)
@@ -60,7 +60,7 @@ class OcClient:
     def everything(self, namespace: str) -> list[Object]:
         """All objects of a namespace, of every kind that can be listed."""
         kinds = self._run("api-resources", ["--namespaced", "--verbs=list", "--output=name"]).split()
-        # The same events, under the name of their older group.
+        # The same events, in their older group.
         return self.get(",".join(kind for kind in kinds if kind != "events.events.k8s.io"), ["--namespace", namespace]) if kinds else []
 
     def get(self, kinds: str, options: Sequence[str]) -> list[Object]:
@@ -75,20 +75,20 @@ class OcClient:
             openshift_client.api_server(kubeconfig_path=str(self._kubeconfig)),
             openshift_client.timeout(SECONDS),
         ):
-            answer = openshift_client.invoke(verb, list(arguments), no_namespace=True, auto_raise=False)
-        self.problems += [line for line in answer.err().splitlines() if line.strip()]
-        return str(answer.out())
+            result = openshift_client.invoke(verb, list(arguments), no_namespace=True, auto_raise=False)
+        self.problems += [line for line in result.err().splitlines() if line.strip()]
+        return str(result.out())
 
 
 def kubeconfig_of(target: Target) -> Object:
-    """A connection of ours as a kubeconfig with all its credentials in it."""
+    """A target as a kubeconfig that contains its credentials."""
     return {
         "apiVersion": "v1",
         "kind": "Config",
-        "current-context": "it",
-        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
-        "clusters": [{"name": "it", "cluster": _cluster_of(target)}],
-        "users": [{"name": "it", "user": _user_of(target)}],
+        "current-context": "target",
+        "contexts": [{"name": "target", "context": {"cluster": "target", "user": "target"}}],
+        "clusters": [{"name": "target", "cluster": _cluster_of(target)}],
+        "users": [{"name": "target", "user": _user_of(target)}],
     }
 
 
@@ -109,7 +109,7 @@ def _cluster_of(target: Target) -> Object:
 
 def _user_of(target: Target) -> Object:
     user: Object = {}
-    # A credential plugin runs when the headers are asked for, and not before.
+    # A credential plugin runs when the headers are read, and not before.
     kind, _space, credential = dict(target.headers()).get("Authorization", "").partition(" ")
     if kind == "Bearer":
         user["token"] = credential

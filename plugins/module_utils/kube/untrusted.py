@@ -1,9 +1,9 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Kubeconfigs that others have put into Secrets: read with care, and asked until when they hold. It talks to nobody.
+"""Kubeconfigs from Secrets that other accounts can write: validated, and checked for expiry. It sends nothing.
 
-Whoever may write such a Secret must not gain anything on the machine that uses it. So a kubeconfig that names a command to run or a
-file to read is refused, and nothing of this machine's environment is mixed into it. No error quotes what a kubeconfig holds.
+An account that may write such a Secret must gain nothing on the machine that uses it. So a kubeconfig that names a command to run or a
+file to read is refused, and nothing of this machine's environment is merged into it. No error quotes a kubeconfig.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ COMMANDS = ("exec", "auth-provider")
 
 
 class BadKubeconfig(BadCredentials):
-    """A Secret holds no kubeconfig that could be used."""
+    """A Secret has no usable kubeconfig."""
 
 
 @dataclass(frozen=True)
 class Expiry:
-    """When credentials stop to hold, and which."""
+    """When credentials expire, and which."""
 
     moment: datetime
     what: str
 
 
 def kubeconfig_of(secret: Object, endpoint: str = "", key: str = KEY) -> Object:
-    """The kubeconfig in a Secret. With an endpoint, that is the server's address in it."""
+    """The kubeconfig in a Secret. An `endpoint` replaces its server's address."""
     called = f"The Secret {secret['metadata']['namespace']}/{secret['metadata']['name']}"
     content = self_contained(_content(secret, key, called), f"{called} has a kubeconfig")
     for cluster in _parts(content, "clusters", "cluster", called) if endpoint else ():
@@ -50,17 +50,17 @@ def target_of(kubeconfig: Object) -> Target:
     """The cluster that the kubeconfig is for, and the credentials for it; one without any is refused."""
     self_contained(kubeconfig, "This is a kubeconfig")
     try:
-        # Nothing of this process's environment: it is meant for the hub.
+        # Without this process's environment, which is for the hub.
         found = target({"kubeconfig": kubeconfig}, {})
     except BadCredentials as error:
         raise BadKubeconfig(str(error)) from None
     if not (found.token or found.certificate or found.username):
-        raise BadKubeconfig(f"The kubeconfig for {found.server} has no credentials; put a token or a client certificate in it.")
+        raise BadKubeconfig(f"The kubeconfig for {found.server} has no credentials; add a token or a client certificate.")
     return found
 
 
 def expiry_of(credentials: Target) -> Expiry | None:
-    """What expires first of the token and the certificate; None where neither says so."""
+    """The first expiry of the token and the certificate; None where neither has one."""
     known = [expiry for expiry in (_token_expiry(credentials.token), _certificate_expiry(credentials.certificate)) if expiry]
     return min(known, key=lambda expiry: expiry.moment, default=None)
 
@@ -68,27 +68,26 @@ def expiry_of(credentials: Target) -> Expiry | None:
 def _content(secret: Object, key: str, called: str) -> Object:
     data = (secret.get("data") or {}).get(key)
     if not data:
-        raise BadKubeconfig(f"{called} has nothing below the key {key}; put the cluster's kubeconfig there.")
+        raise BadKubeconfig(f"{called} has no key {key}; set it to the cluster's kubeconfig.")
     try:
         content = yaml.safe_load(base64.b64decode(data))
-    # What is deeply nested, or no text at all, ends the parser in ways of its own.
+    # Deep nesting and data that is not text raise other errors in the parser.
     except (yaml.YAMLError, binascii.Error, ValueError, RecursionError):
         content = None
     if not isinstance(content, dict):
-        raise BadKubeconfig(f"{called} holds no kubeconfig below the key {key}; put the cluster's there.")
+        raise BadKubeconfig(f"{called} has no kubeconfig in the key {key}; set it to the cluster's.")
     return content
 
 
 def self_contained(content: Object, called: str) -> Object:
-    """The same kubeconfig. BadKubeconfig if it uses what is not in itself: that would be of the machine that uses it."""
+    """The same kubeconfig. BadKubeconfig if it refers to files or commands: those would be of the machine that uses it."""
     for key, part in (("users", "user"), ("clusters", "cluster")):
         for found in _parts(content, key, part, called):
             if any(found.get(name) for name in COMMANDS):
-                raise BadKubeconfig(f"{called} that runs a command to log in, which is refused; put a token or a certificate in it.")
+                raise BadKubeconfig(f"{called} that runs a command to log in, which is refused; use a token or a certificate instead.")
             if any(found.get(name) for name in FILES):
                 raise BadKubeconfig(
-                    f"{called} that names files of some machine; make it anew with their content in it"
-                    " (kubectl config view --flatten --raw)."
+                    f"{called} that names files; create it again with their content in it (kubectl config view --flatten --raw)."
                 )
     return content
 
@@ -96,16 +95,16 @@ def self_contained(content: Object, called: str) -> Object:
 def _parts(content: Object, key: str, part: str, called: str) -> Iterator[Object]:
     entries = content.get(key) or []
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise BadKubeconfig(f"{called} whose {key} are not a list of named entries; make it anew.")
+        raise BadKubeconfig(f"{called} whose {key} are not a list of named entries; create it again.")
     for entry in entries:
         found = entry.get(part) or {}
         if not isinstance(found, dict):
-            raise BadKubeconfig(f"{called} whose {key} are described wrongly; make it anew.")
+            raise BadKubeconfig(f"{called} whose {key} are invalid; create it again.")
         yield found
 
 
 def _token_expiry(token: str) -> Expiry | None:
-    """The exp of a JSON web token. Nothing is verified: that is up to the server, and a wrong date only warns wrongly."""
+    """The exp of a JSON web token. It is not verified: the server does that, and a wrong date only causes a wrong warning."""
     parts = token.split(".")
     if len(parts) != 3:
         return None

@@ -1,11 +1,11 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The interface of every way to get a cluster. A call starts work or looks at it, and returns; none waits for a cluster.
+"""The interface of every way to get a cluster. A call starts work or observes it, and returns; none waits for a cluster.
 
-A provider serves one cluster, at one place on the hub. It finds it by its name and by what `ClusterSpec.to_stored` kept of an earlier look,
-and works without the latter too: a run may have been killed before anything was kept. Everything that it writes on the hub goes through the
-place's writer, so that only the holder of the cluster's lock writes. What it changed it puts into `changes`, also what it only would
-change in check mode.
+A provider serves one cluster, named by a reference. It finds the cluster by its name and by what `ObservedCluster.to_stored` recorded
+earlier, and works without the latter too: a run may have been killed before anything was recorded. Everything that it writes on the hub
+goes through the writer of the reference, so that only the holder of the cluster's lock writes. It adds what it changed, or in check mode
+would change, to `changes`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from .model import Addon, ClusterRequest, IdentityProvider, Kubeconfig, NodeSet,
 
 
 class ProviderError(KubeError):
-    """What a provider, and not the hub, has to say. Of the same family as the hub's errors, so that one place reports both."""
+    """An error of a provider, not of the hub. It is of the same family as the hub's errors, so that one handler reports both."""
 
 
 class NotSupported(ProviderError):
-    """This provider has no such thing, ever."""
+    """The provider never supports this."""
 
     def __init__(self, provider: str, what: str) -> None:
         super().__init__(f"The provider {provider} does not support {what}.")
@@ -41,32 +41,32 @@ class NotSupported(ProviderError):
 
 
 class BrokenProvider(ProviderError):
-    """The provider has a fault of its own. That is the trouble of its clusters, and of no others in the same run."""
+    """A bug of the provider. It fails the clusters of that provider, and no others in the same run."""
 
     def __init__(self, provider: str, call: str, fault: Exception) -> None:
-        # Where it happened, and not what it said: that may be the value of a secret.
-        place = fault if isinstance(fault, SyntaxError) else traceback.extract_tb(fault.__traceback__)[-1]
+        # The line, not the message of the exception: that may contain a secret.
+        line = fault if isinstance(fault, SyntaxError) else traceback.extract_tb(fault.__traceback__)[-1]
         super().__init__(
-            f"The provider {provider} has a fault of its own: {type(fault).__name__} in {call}, at line {place.lineno} of "
-            f"{Path(place.filename or '').name}. Its author can mend it."
+            f"The provider {provider} has a bug: {type(fault).__name__} in {call}, at line {line.lineno} of "
+            f"{Path(line.filename or '').name}. Report it to the provider's author."
         )
 
 
 class NoSuchCluster(ProviderError):
-    """What was asked of a cluster needs it to be there, and it is not."""
+    """The call needs a cluster, and there is none."""
 
 
 class NotReadyYet(ProviderError):
-    """It is too early for that; the same call works later."""
+    """The cluster is not ready for the call; the same call works later."""
 
     retryable = True
 
 
 @dataclass(frozen=True)
 class ClusterRef:
-    """Where on the hub a cluster lives: its name, the namespace of its objects and secrets, and the labels that these carry.
+    """A cluster on the hub: its name, the namespace of its objects and secrets, and the labels of these.
 
-    Without a `writer` a provider can only look. `class_label` is the label that tells a node set's resource class.
+    Without a `writer` a provider can only observe. `class_label` is the label with a node set's resource class.
     """
 
     kube: Kube
@@ -79,108 +79,108 @@ class ClusterRef:
 
 
 class Provider(ABC):
-    """One cluster of one kind. What a provider cannot do is NotSupported, never a silent success."""
+    """One cluster. What a provider cannot do is NotSupported, never a silent success."""
 
     TYPE: ClassVar[str]
     # What `ClusterRequest.settings` and `.secrets` may hold, declared as in an argument spec.
     SETTINGS: ClassVar[Mapping[str, Any]] = {}
     SECRETS: ClassVar[Mapping[str, Any]] = {}
-    # Kinds on the hub, as (apiVersion, kind), from which alone `seen` tells how a cluster is. Empty where one has to ask elsewhere.
+    # Kinds on the hub, as (apiVersion, kind), that are all `observe_objects` needs. Empty where a cluster is observed elsewhere.
     WATCHES: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     def __init_subclass__(cls) -> None:
-        """Whatever a provider raises that is no error of this family comes out of each of its calls as one."""
+        """Turn every exception of a provider's calls that is no error of this family into one."""
         calls = {name for name, value in vars(Provider).items() if inspect.isfunction(value) and not name.startswith("_")}
         for name in calls.intersection(vars(cls)):
-            setattr(cls, name, _contained(name, getattr(cls, name)))
+            setattr(cls, name, _contain_bugs(name, getattr(cls, name)))
 
     def __init__(self, ref: ClusterRef) -> None:
         self.ref = ref
         self.changes: list[Change] = []
 
     def use_credentials_of(self, request: ClusterRequest) -> None:  # noqa: B027 - most have nothing to do here
-        """Reach whoever makes the cluster as this request says from now on: what was kept for that may have become invalid."""
+        """Use the credentials of this request from now on: recorded ones may be invalid."""
 
-    # Every provider can do these
+    # Every provider supports these
 
     @abstractmethod
     def create(self, request: ClusterRequest) -> ObservedCluster:
-        """Ask for the cluster. Where it is there already it is found, and left as it is."""
+        """Request the cluster. One that exists is returned unchanged."""
 
     @abstractmethod
-    def update(self, spec: ObservedCluster, request: ClusterRequest) -> ObservedCluster:
-        """Bring a cluster that is there to what is asked for now."""
+    def update(self, observed: ObservedCluster, request: ClusterRequest) -> ObservedCluster:
+        """Change an existing cluster to what the request says."""
 
     @abstractmethod
-    def delete(self, spec: ObservedCluster) -> bool:
-        """Take the cluster away; False while something of it is left, True once nothing is, also if there never was anything."""
+    def delete(self, observed: ObservedCluster) -> bool:
+        """Delete the cluster; False while something of it is left, True once nothing is, also if it never existed."""
 
     @abstractmethod
-    def status(self, spec: ObservedCluster) -> ObservedCluster:
+    def status(self, observed: ObservedCluster) -> ObservedCluster:
         """The cluster as it is now; absent where there is none."""
 
-    # What follows not every provider can
+    # Not every provider supports these
 
-    def observe_objects(self, spec: ObservedCluster, items: Sequence[Object]) -> ObservedCluster:
-        """The cluster as objects of the kinds in `WATCHES` show it, all those of the place's namespace; nothing is asked for."""
-        self._cannot("to be watched on the hub")
+    def observe_objects(self, observed: ObservedCluster, items: Sequence[Object]) -> ObservedCluster:
+        """The cluster as the objects of the kinds in `WATCHES` in its namespace show it; sends no request."""
+        self._unsupported("watches on the hub")
 
-    def kubeconfig(self, spec: ObservedCluster) -> Kubeconfig:
-        self._cannot("kubeconfigs")
+    def kubeconfig(self, observed: ObservedCluster) -> Kubeconfig:
+        self._unsupported("kubeconfigs")
 
-    def dns(self, spec: ObservedCluster) -> str:
-        """The domain that the cluster's applications are below."""
-        self._cannot("DNS names of clusters")
+    def dns(self, observed: ObservedCluster) -> str:
+        """The domain of the cluster's applications."""
+        self._unsupported("DNS names of clusters")
 
     def cloud_providers(self) -> list[str]:
-        self._cannot("cloud providers")
+        self._unsupported("cloud providers")
 
     def regions(self, cloud_provider: str) -> list[Region]:
-        self._cannot("regions")
+        self._unsupported("regions")
 
-    def add_identity_provider(self, spec: ObservedCluster, identity_provider: IdentityProvider) -> None:
-        """Let people log in with it, beside those that are there. One of the same name is brought to what is given."""
-        self._cannot("identity providers")
+    def add_identity_provider(self, observed: ObservedCluster, identity_provider: IdentityProvider) -> None:
+        """Add an identity provider for logins, beside the existing ones. One of the same name is changed."""
+        self._unsupported("identity providers")
 
-    def remove_identity_provider(self, spec: ObservedCluster, name: str) -> None:
-        self._cannot("identity providers")
+    def remove_identity_provider(self, observed: ObservedCluster, name: str) -> None:
+        self._unsupported("identity providers")
 
-    def apply_resources(self, spec: ObservedCluster, resource_set: ResourceSet) -> None:
-        """Bring the objects of the set into the cluster, and take away what the set had before and has no longer."""
-        self._cannot("resources in a cluster")
+    def apply_resources(self, observed: ObservedCluster, resource_set: ResourceSet) -> None:
+        """Apply the objects of the set in the cluster, and delete those that the set had before and has no longer."""
+        self._unsupported("resources in a cluster")
 
-    def remove_resources(self, spec: ObservedCluster, name: str) -> bool:
-        """Take the whole set away; True once nothing of it is left."""
-        self._cannot("resources in a cluster")
+    def remove_resources(self, observed: ObservedCluster, name: str) -> bool:
+        """Delete the whole set; True once nothing of it is left."""
+        self._unsupported("resources in a cluster")
 
-    def node_sets(self, spec: ObservedCluster) -> tuple[NodeSet, ...]:
-        return self.status(spec).node_sets
+    def node_sets(self, observed: ObservedCluster) -> tuple[NodeSet, ...]:
+        return self.status(observed).node_sets
 
-    def scale(self, spec: ObservedCluster, resource_class: str, nodes: int) -> ObservedCluster:
-        """Have so many nodes of that class: a new class is added, and with no nodes it is taken away."""
-        self._cannot("a change of the number of nodes")
+    def scale(self, observed: ObservedCluster, resource_class: str, nodes: int) -> ObservedCluster:
+        """Set the number of nodes of a class: a new class is added, one without nodes is removed."""
+        self._unsupported("a change of the number of nodes")
 
-    def install_addon(self, spec: ObservedCluster, addon: Addon) -> bool:
-        """Have the add-on installed; True once it is ready."""
-        self._cannot("add-ons")
+    def install_addon(self, observed: ObservedCluster, addon: Addon) -> bool:
+        """Install the add-on; True once it is ready."""
+        self._unsupported("add-ons")
 
-    # For those who write one
+    # For authors of providers
 
-    def connect(self, spec: ObservedCluster) -> Kube:
+    def connect(self, observed: ObservedCluster) -> Kube:
         """A connection to the cluster itself."""
-        return Kube(target_of(self.kubeconfig(spec).content))
+        return Kube(target_of(self.kubeconfig(observed).content))
 
     @property
     def writer(self) -> FencedWriter:
         if self.ref.writer is None:
-            raise ProviderError(f"{self.TYPE} was only asked to look at {self.ref.name}, and cannot change it.")
+            raise ProviderError(f"The provider {self.TYPE} observes {self.ref.name} without its lock, and cannot change it.")
         return self.ref.writer
 
-    def _cannot(self, what: str) -> NoReturn:
+    def _unsupported(self, what: str) -> NoReturn:
         raise NotSupported(self.TYPE, what)
 
 
-def _contained(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+def _contain_bugs(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(provider: Provider, *arguments: Any, **named: Any) -> Any:
         try:

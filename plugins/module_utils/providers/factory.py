@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find a provider by its type, and check what it is asked for. The only file that knows which providers there are."""
+"""Find a provider by its type, and check a request against its settings. The only file that knows which providers there are."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ DOTTED = re.compile(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*){2}")
 
 
 class UnknownProvider(ProviderError):
-    """There is no provider of that type here."""
+    """There is no provider of that type."""
 
 
 class ProviderFactory:
-    """Gives providers by type: one of ours by its short name, another collection's as <namespace>.<collection>.<provider>."""
+    """Providers by type: a built-in one by its short name, another collection's as <namespace>.<collection>.<provider>."""
 
     @classmethod
     def get(cls, kind: str) -> type[Provider]:
@@ -47,27 +47,27 @@ class ProviderFactory:
                 raise BrokenProvider(kind, "its file", fault) from fault
         else:
             raise UnknownProvider(
-                f"There is no provider {kind[:100]!r}{did_you_mean(kind[:100], BUILT_IN)}; ours are {', '.join(BUILT_IN)}, and another "
-                "collection's is named <namespace>.<collection>.<provider>."
+                f"There is no provider {kind[:100]!r}{did_you_mean(kind[:100], BUILT_IN)}; built in are {', '.join(BUILT_IN)}. "
+                "A provider of another collection is named <namespace>.<collection>.<provider>."
             )
         provider = getattr(module, "ClusterProvider", None)
         if not (isinstance(provider, type) and issubclass(provider, Provider)):
-            raise UnknownProvider(f"{kind} is no provider: its file has no class ClusterProvider that is a Provider.")
+            raise UnknownProvider(f"{kind} is not a provider: its file has no class ClusterProvider that is a Provider.")
         return provider
 
     @classmethod
     def for_cluster(cls, kind: str, ref: ClusterRef) -> Provider:
-        """The provider of that type for the cluster at that place."""
+        """The provider of that type for the cluster of that reference."""
         return cls.get(kind)(ref)
 
 
 def checked(provider: type[Provider], request: ClusterRequest) -> ClusterRequest:
-    """The request with the defaults of the provider's settings in it; Invalid with all mistakes where it doesn't fit them."""
+    """The request with the defaults of the provider's settings; Invalid with all mistakes where it doesn't fit them."""
     problems: list[str] = []
     settings = _checked(provider.SETTINGS, request.settings, "settings", problems)
     secrets = _checked(provider.SECRETS, request.secrets, "secrets", problems)
     if problems:
-        raise Invalid(f"The provider {provider.TYPE} cannot make such a cluster: {'; '.join(problems)}.", [])
+        raise Invalid(f"The provider {provider.TYPE} cannot create such a cluster: {'; '.join(problems)}.", [])
     return replace(request, settings=settings, secrets=secrets)
 
 

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What providers and their users speak of: a cluster as it is asked for, and as it is. Plain data; it talks to nobody."""
+"""A cluster as it is requested, and as it is observed. Plain data for providers and their callers; it sends nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ State = Literal[
 ]
 
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
-# What a cluster can say of itself beside its state; a provider gives those that it knows.
+# Conditions of a cluster beside its state; a provider has those that it knows.
 INFRASTRUCTURE_READY, AVAILABLE, DEGRADED = "InfrastructureReady", "Available", "Degraded"
 
 
@@ -38,7 +38,7 @@ class NodeRequest:
 
 @dataclass(frozen=True)
 class ConditionState:
-    """Whether something holds, and why."""
+    """The status of a condition, and why."""
 
     status: str
     reason: str
@@ -67,7 +67,7 @@ class NodeSet:
 
 @dataclass(frozen=True)
 class ClusterRequest:
-    """A cluster to be. `settings` are the provider's own and checked against its `SETTINGS`; what must not be seen is in `secrets`."""
+    """A cluster to create. `settings` are the provider's own, checked against its `SETTINGS`; `secrets` are never shown."""
 
     version: str = ""
     node_requests: Sequence[NodeRequest] = ()
@@ -80,13 +80,13 @@ class ClusterRequest:
 
 @dataclass(frozen=True)
 class ObservedCluster:
-    """A cluster as its provider sees it.
+    """A cluster as its provider observes it.
 
-    The states in their order: absent, cluster_accepted (asked for), cluster_provisioning, cluster_provisioned (its API answers), ready;
-    failed, where `retryable` tells whether trying again may help; deprovisioning, and cleanup when it is gone and remains of it are not;
-    unknown when its provider could not be asked.
-    `internal_id` is what the provider finds it by, `external_id` what the cluster calls itself. `additional_info` is the provider's own,
-    without secrets, and is kept with the ids. `installed` means completely, once; `updating` that a change is being rolled out.
+    The states in their order: absent, cluster_accepted (requested), cluster_provisioning, cluster_provisioned (its API answers), ready;
+    failed, where `retryable` says whether a retry may help; deprovisioning, and cleanup when the cluster is deleted but not everything
+    around it; unknown when its provider could not be reached.
+    `internal_id` is the provider's id of the cluster, `external_id` the cluster's own. `additional_info` is the provider's own, without
+    secrets, and is recorded with the ids. `installed` means completely, once; `updating` that a change is being rolled out.
     """
 
     internal_id: str = ""
@@ -122,12 +122,12 @@ class ObservedCluster:
         return self.status == "absent"
 
     def is_true(self, condition: str) -> bool:
-        verdict = self.conditions.get(condition)
-        return verdict is not None and verdict.status == TRUE
+        state = self.conditions.get(condition)
+        return state is not None and state.status == TRUE
 
     def to_stored(self) -> Object:
-        """What is kept on the order, so that the cluster is found again: ids and place, nothing that changes by itself."""
-        kept = {
+        """What the order records to find the cluster again: ids and location, nothing that changes by itself."""
+        recorded = {
             "internalID": self.internal_id,
             "externalID": self.external_id,
             "cloudProvider": self.cloud_provider,
@@ -135,7 +135,7 @@ class ObservedCluster:
             "multiAZ": self.multi_az,
             "additionalInfo": {name: str(value) for name, value in self.additional_info.items()},
         }
-        return {name: value for name, value in kept.items() if value}
+        return {name: value for name, value in recorded.items() if value}
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> ObservedCluster:
@@ -152,7 +152,7 @@ class ObservedCluster:
 
 @dataclass(frozen=True)
 class ResourceSet:
-    """Objects to be in a cluster, as one named set: what the set had before and has no longer is taken away."""
+    """Objects in a cluster, as one named set: what the set had before and has no longer is deleted."""
 
     name: str
     items: Sequence[Object] = ()
@@ -160,7 +160,7 @@ class ResourceSet:
 
 @dataclass(frozen=True)
 class IdentityProvider:
-    """Who people log in to a cluster with. The `settings` of its `type`, and the keys of `secrets`, are as OpenShift's OAuth has them."""
+    """A way to log in to a cluster. The `settings` of its `type` and the keys of `secrets` are those of OpenShift's OAuth."""
 
     name: str
     type: str
@@ -178,7 +178,7 @@ class Addon:
 
 @dataclass(frozen=True)
 class Region:
-    """A place where clusters can be made."""
+    """A region of a cloud provider that clusters can be in."""
 
     id: str
     name: str = ""
@@ -187,7 +187,7 @@ class Region:
 
 @dataclass(frozen=True)
 class Kubeconfig:
-    """How to reach a cluster. Another `version` than last time means that it was rotated."""
+    """How to reach a cluster. A changed `version` means that it was rotated."""
 
     content: Object = field(repr=False)
     version: str = ""

@@ -1,13 +1,13 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A ResourceSet in a cluster that can be reached: objects applied in their order, and taken away when the set has them no longer.
+"""A ResourceSet in a cluster: its objects applied in their order, and deleted when the set has them no longer. Public for providers.
 
-What the set has made carries its name in a label, and only that is ever deleted. What was there before is changed as the set says and
-stays. A ConfigMap in the cluster, the inventory, tells which objects to look at. It is written before the first object and after the
-last, so that a run that dies between leaves nothing behind that the next one doesn't know of.
+An object that the set has created has a label with the set's name, and only such objects are ever deleted. An object that existed before
+is changed as the set says, and stays. A ConfigMap in the cluster, the inventory, lists the objects of the set. It is written before the
+first object and after the last, so that the next run knows every object of a run that died between.
 
-A server without server-side apply gets a clear error and no other way: only server-side apply knows which fields of an object are ours,
-and without that a field that the set has no longer would stay in silence. Every Kubernetes of the last years has it.
+A server without server-side apply is an error: only server-side apply knows which fields of an object are ours, and without it a field
+that the set has no longer would stay unnoticed. Every Kubernetes since 1.22 has it.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ OWNER = "openfleet.clusters/resource-set"
 INVENTORY, INVENTORY_NAMESPACE = "openfleet-resource-set", "kube-system"
 NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
 CRD = "CustomResourceDefinition"
-# A server knows a new kind within moments, and not before it has answered that it has the definition.
+# A server serves a new kind moments after it has accepted its definition.
 CRD_SECONDS = 10.0
 
 
 def apply(provider: Provider, kube: Kube, resources: ResourceSet) -> None:
-    """Bring the set's objects into the cluster of this connection; what it did is in the provider's changes."""
+    """Apply the set's objects in the cluster of this connection; what changed is in the provider's changes."""
     problems = list(_problems(resources.items))
     if problems:
         raise Invalid(f"The resource set {resources.name} cannot be applied: {'; '.join(problems)}.", [])
@@ -45,7 +45,7 @@ def apply(provider: Provider, kube: Kube, resources: ResourceSet) -> None:
 
 
 def remove(provider: Provider, kube: Kube, name: str) -> bool:
-    """Take away all that the set has made; True once nothing of it is left."""
+    """Delete everything that the set has created; True once nothing of it is left."""
     return _Applied(provider, kube, name).remove()
 
 
@@ -71,33 +71,33 @@ class _Applied:
         for group in in_apply_order(wanted):
             if not self._check_mode:
                 self._wait_for_kinds(group, items)
-            present = self._together(self._find, group)
+            present = self._in_parallel(self._find, group)
             owned = [self._owned(item, before) for item, before in zip(group, present, strict=True)]
             self._changes += self._writer.apply(owned, known=[before for before in present if before])
-        self._write_inventory([*addresses, *self._take_away(dropped)])
+        self._write_inventory([*addresses, *self._delete(dropped)])
 
     def remove(self) -> bool:
         inventory = self._inventory()
         if inventory is None:
             return True
-        left = self._take_away(_listed(inventory))
+        left = self._delete(_listed(inventory))
         if left:
             self._write_inventory(left)
             return False
         self._writer.delete([inventory])
         return not self._check_mode
 
-    def _take_away(self, addresses: Sequence[Object]) -> list[Object]:
-        """Delete those of the objects that the set has made; what is still there after that."""
-        found = [item for item in self._together(self._find, addresses) if item and self._is_ours(item)]
+    def _delete(self, addresses: Sequence[Object]) -> list[Object]:
+        """Delete those of the objects that the set has created; returns what still exists."""
+        found = [item for item in self._in_parallel(self._find, addresses) if item and self._is_ours(item)]
         self._changes += self._writer.delete(found)
-        return [_address(item) for item in self._together(self._find, found) if item]
+        return [_address(item) for item in self._in_parallel(self._find, found) if item]
 
     def _is_ours(self, item: Object) -> bool:
         return _owner(item) == self._name
 
     def _owned(self, item: Object, before: Object | None) -> Object:
-        """The object with the set's label, unless it was there without; an error where it is another set's."""
+        """The object with the set's label, unless it existed without; an error where it is another set's."""
         if before and _owner(before) not in ("", self._name):
             raise ProviderError(
                 f"{_called(item)} belongs to the resource set {_owner(before)}; take it out of that one, or out of {self._name}."
@@ -110,7 +110,7 @@ class _Applied:
         return owned
 
     def _in_namespace(self, item: Object, items: Iterable[Object]) -> Object:
-        """The object with its namespace said: without one, it is that of the kubeconfig."""
+        """The object with its namespace: without one, it is that of the kubeconfig."""
         if item["metadata"].get("namespace"):
             return item
         definition = _definition(item, items)
@@ -123,7 +123,7 @@ class _Applied:
         return item | {"metadata": item["metadata"] | {"namespace": self._kube.target.namespace}} if namespaced else item
 
     def _wait_for_kinds(self, group: Iterable[Object], items: Iterable[Object]) -> None:
-        """Until the server knows the kinds that the set itself has brought."""
+        """Wait until the server serves the kinds that the set itself defines."""
         deadline = time.monotonic() + CRD_SECONDS
         for item in group:
             while _definition(item, items) is not None:
@@ -138,7 +138,7 @@ class _Applied:
     def _find(self, item: Object) -> Object | None:
         return self._kube.find(item["apiVersion"], item["kind"], item["metadata"]["name"], item["metadata"].get("namespace"))
 
-    def _together(self, work: Callable[[Object], Result], items: Sequence[Object]) -> list[Result]:
+    def _in_parallel(self, work: Callable[[Object], Result], items: Sequence[Object]) -> list[Result]:
         done: list[Result] = []
         for result in self._kube.in_parallel(work, items):
             if isinstance(result, KubeError):
@@ -150,7 +150,7 @@ class _Applied:
         return self._find(self._new_inventory([]))
 
     def _write_inventory(self, addresses: Sequence[Object]) -> None:
-        """It is our book, and no part of the set: that it was written is no change."""
+        """The inventory is no part of the set, so writing it is not reported as a change."""
         self._writer.apply([self._new_inventory(addresses)])
 
     def _new_inventory(self, addresses: Sequence[Object]) -> Object:
@@ -167,13 +167,13 @@ def _listed(inventory: Object | None) -> list[Object]:
         return [_address(item) for item in listed]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ProviderError(
-            f"The ConfigMap {INVENTORY_NAMESPACE}/{inventory['metadata']['name']} of the cluster is no list of objects any more. Delete it "
-            "and apply the set again; what it had before and has no longer stays."
+            f"The ConfigMap {INVENTORY_NAMESPACE}/{inventory['metadata']['name']} of the cluster does not list objects any more. Delete it "
+            "and apply the set again; objects that the set has no longer stay."
         ) from error
 
 
 def _address(item: Object) -> Object:
-    """As much of the object as it takes to find it."""
+    """The part of an object that identifies it."""
     metadata = {key: item["metadata"][key] for key in ("namespace", "name") if item["metadata"].get(key)}
     return {"apiVersion": item["apiVersion"], "kind": item["kind"], "metadata": metadata}
 
@@ -187,7 +187,7 @@ def _called(item: Object) -> str:
 
 
 def _definition(item: Object, items: Iterable[Object]) -> Object | None:
-    """The definition of the object's kind, where the set brings it."""
+    """The definition of the object's kind, where it is in the set."""
     kind = (item["apiVersion"].partition("/")[0], item["kind"])
     return next((other for other in items if other["kind"] == CRD and _defined_by(other) == kind), None)
 
@@ -196,7 +196,7 @@ def _defined_by(definition: Object) -> tuple[str, str] | None:
     try:
         return definition["spec"]["group"], definition["spec"]["names"]["kind"]
     except (KeyError, TypeError):
-        # The server will say what is wrong with it.
+        # The server reports what is wrong with it.
         return None
 
 

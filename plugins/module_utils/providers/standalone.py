@@ -1,9 +1,9 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Clusters that exist already. One is taken in with its kubeconfig, looked at through it, and in the end only forgotten.
+"""Clusters that exist already. One is adopted with its kubeconfig and observed through it; deleting only removes the kubeconfig.
 
-The kubeconfig is kept in a Secret on the hub, `<name>-kubeconfig`. That Secret is all there is of a cluster: no Secret, no cluster. An
-annotation on it tells which cluster it is for, so that a kubeconfig can be replaced by a newer one and not by that of another cluster.
+The kubeconfig is in a Secret on the hub, `<name>-kubeconfig`. That Secret is all there is of a cluster: no Secret, no cluster. An
+annotation on it has the id of the cluster, so that a kubeconfig can be replaced by a newer one and not by that of another cluster.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ OPENSHIFT = "config.openshift.io/v1"
 REGION, ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 NO_CLASS = "node"
-# Whether a cluster is well must be told soon, also of one that is not.
+# The status of an unreachable cluster must not take long.
 CONNECT_SECONDS, READ_SECONDS = 5.0, 15.0
 SHOWN = 5
 
 
 class ClusterProvider(Provider):
-    """A cluster that somebody else has made and will take away."""
+    """A cluster that is created and deleted elsewhere."""
 
     TYPE = "standalone"
     SECRETS: ClassVar[Mapping[str, Any]] = {
@@ -62,50 +62,50 @@ class ClusterProvider(Provider):
     }
 
     def create(self, request: ClusterRequest) -> ObservedCluster:
-        _refuse_wishes(request)
+        _refuse_choices(request)
         secret = self._secret()
         if secret is not None:
-            return self._seen(secret)
+            return self._observed(secret)
         if KEY not in request.secrets:
             raise ProviderError(
-                f"standalone makes no clusters, it takes in those that exist: give the kubeconfig of {self.ref.name} in secrets."
+                f"standalone creates no clusters, it adopts existing ones: set secrets.kubeconfig to the kubeconfig of {self.ref.name}."
             )
-        return self._keep(request.secrets[KEY], None)
+        return self._record(request.secrets[KEY], None)
 
-    def update(self, spec: ObservedCluster, request: ClusterRequest) -> ObservedCluster:
-        _refuse_wishes(request)
+    def update(self, observed: ObservedCluster, request: ClusterRequest) -> ObservedCluster:
+        _refuse_choices(request)
         secret = self._existing()
-        return self._keep(request.secrets[KEY], secret) if KEY in request.secrets else self._seen(secret)
+        return self._record(request.secrets[KEY], secret) if KEY in request.secrets else self._observed(secret)
 
-    def delete(self, spec: ObservedCluster) -> bool:
-        """Forget the cluster. It goes on, with all that was put into it."""
+    def delete(self, observed: ObservedCluster) -> bool:
+        """Delete the kubeconfig. The cluster itself stays, with everything in it."""
         secret = self._secret()
         if secret is None:
             return True
         self.changes += self.writer.delete([secret])
         return self._secret() is None
 
-    def status(self, spec: ObservedCluster) -> ObservedCluster:
+    def status(self, observed: ObservedCluster) -> ObservedCluster:
         secret = self._secret()
-        return ObservedCluster() if secret is None else self._seen(secret)
+        return ObservedCluster() if secret is None else self._observed(secret)
 
-    def kubeconfig(self, spec: ObservedCluster) -> Kubeconfig:
+    def kubeconfig(self, observed: ObservedCluster) -> Kubeconfig:
         secret = self._existing()
         return Kubeconfig(kubeconfig_of(secret), version=hashlib.sha256(secret["data"][KEY].encode()).hexdigest()[:16])
 
-    def dns(self, spec: ObservedCluster) -> str:
-        kube = self.connect(spec)
+    def dns(self, observed: ObservedCluster) -> str:
+        kube = self.connect(observed)
         for kind, field in (("Ingress", "domain"), ("DNS", "baseDomain")):
             found = _openshift(kube, kind)
             if domain := ((found or {}).get("spec") or {}).get(field):
                 return str(domain)
-        raise ProviderError(f"{self.ref.name} does not tell the domain of its applications: only OpenShift's configuration has one.")
+        raise ProviderError(f"{self.ref.name} does not report the domain of its applications: only OpenShift's configuration has one.")
 
-    def apply_resources(self, spec: ObservedCluster, resource_set: ResourceSet) -> None:
-        resources.apply(self, self.connect(spec), resource_set)
+    def apply_resources(self, observed: ObservedCluster, resource_set: ResourceSet) -> None:
+        resources.apply(self, self.connect(observed), resource_set)
 
-    def remove_resources(self, spec: ObservedCluster, name: str) -> bool:
-        return resources.remove(self, self.connect(spec), name)
+    def remove_resources(self, observed: ObservedCluster, name: str) -> bool:
+        return resources.remove(self, self.connect(observed), name)
 
     # The Secret
 
@@ -120,20 +120,20 @@ class ClusterProvider(Provider):
         secret = self._secret()
         if secret is None:
             raise NoSuchCluster(
-                f"There is no kubeconfig of {self.ref.name}, no Secret {self.ref.namespace}/{self._secret_name}: take the cluster in first."
+                f"There is no kubeconfig of {self.ref.name}, no Secret {self.ref.namespace}/{self._secret_name}: create the cluster first."
             )
         return secret
 
-    def _keep(self, given: Any, secret: Object | None) -> ObservedCluster:
-        """Write the kubeconfig down, once it is seen to work and to be of the cluster that the Secret was for."""
-        content = _parsed(given)
-        # Of those who cannot be asked we know nothing, and an error says why.
+    def _record(self, kubeconfig: Any, secret: Object | None) -> ObservedCluster:
+        """Write the kubeconfig into the Secret, once it works and is of the same cluster as the one before."""
+        content = _parsed(kubeconfig)
+        # An unreachable cluster is refused with the error that says why.
         cluster_id = _connected(content).cluster_id()
-        known = _known_id(secret) if secret else ""
-        if known and known != cluster_id:
+        recorded = _recorded_id(secret) if secret else ""
+        if recorded and recorded != cluster_id:
             raise ProviderError(
-                f"The kubeconfig is of another cluster (id {cluster_id}) than {self.ref.name} (id {known}). To have that one under this "
-                "name, delete this first: it is only forgotten."
+                f"The kubeconfig is of another cluster (id {cluster_id}) than {self.ref.name} (id {recorded}). To adopt it under this "
+                "name, delete this one first: only its kubeconfig is deleted."
             )
         wanted = {
             "apiVersion": "v1",
@@ -149,45 +149,45 @@ class ClusterProvider(Provider):
         }
         [change] = self.writer.apply([wanted], known=[secret] if secret else [])
         self.changes.append(change)
-        return self._seen(change.after or wanted)
+        return self._observed(change.after or wanted)
 
     # The cluster
 
-    def _seen(self, secret: Object) -> ObservedCluster:
-        """The cluster as it shows itself through its kubeconfig. That it doesn't is what its status says, and no error of ours."""
-        spec = ObservedCluster(internal_id=f"{self.ref.namespace}/{self._secret_name}", external_id=_known_id(secret), installed=True)
+    def _observed(self, secret: Object) -> ObservedCluster:
+        """The cluster as it is through its kubeconfig. That it is unreachable is its status, not an error."""
+        cluster = ObservedCluster(internal_id=f"{self.ref.namespace}/{self._secret_name}", external_id=_recorded_id(secret), installed=True)
         try:
             kube = _connected(kubeconfig_of(secret))
             kube.readyz()
-            return self._described(replace(spec, api_url=kube.target.server, version=kube.version()), kube)
+            return self._described(replace(cluster, api_url=kube.target.server, version=kube.version()), kube)
         except (BadCredentials, Unauthorized, Forbidden) as error:
-            # Who is not let in cannot tell how the cluster is, and it takes a person to change that.
-            return _troubled(spec, "failed", error, UNKNOWN)
+            # Without access the state is unknown, and only an administrator can change that.
+            return _unreachable(cluster, "failed", error, UNKNOWN)
         except (Unreachable, ServerError, TooManyRequests) as error:
-            return _troubled(spec, "cluster_provisioning", error, FALSE)
+            return _unreachable(cluster, "cluster_provisioning", error, FALSE)
 
-    def _described(self, spec: ObservedCluster, kube: Kube) -> ObservedCluster:
+    def _described(self, cluster: ObservedCluster, kube: Kube) -> ObservedCluster:
         nodes = kube.list_all("v1", "Node")
-        lost = [f"{node['metadata']['name']} is not ({_why_not_ready(node)})" for node in nodes if not _is_ready(node)]
-        told = f"{len(nodes) - len(lost)} of {len(nodes)} nodes are ready{_listing(lost)}"
-        well = bool(nodes) and not lost
+        not_ready = [f"{node['metadata']['name']} is not ({_why_not_ready(node)})" for node in nodes if not _is_ready(node)]
+        message = f"{len(nodes) - len(not_ready)} of {len(nodes)} nodes are ready{_listing(not_ready)}"
+        healthy = bool(nodes) and not not_ready
         zones = {zone for node in nodes if (zone := _label(node, ZONE))}
-        spec = replace(
-            spec,
-            status="ready" if well else "cluster_provisioned",
-            status_details="" if well else told,
+        cluster = replace(
+            cluster,
+            status="ready" if healthy else "cluster_provisioned",
+            status_details="" if healthy else message,
             external_id=kube.cluster_id(),
             cloud_provider=_joined(str(node.get("spec", {}).get("providerID", "")).partition(":")[0] for node in nodes),
             region=_joined(_label(node, REGION) for node in nodes),
             multi_az=len(zones) > 1,
             node_sets=self._node_sets(nodes),
             conditions={
-                INFRASTRUCTURE_READY: ConditionState(TRUE, "Existing", "The cluster was there before."),
+                INFRASTRUCTURE_READY: ConditionState(TRUE, "Existing", "The cluster existed before."),
                 AVAILABLE: ConditionState(TRUE, "AsExpected", "The API server is ready."),
-                DEGRADED: ConditionState(FALSE, "AsExpected", told) if well else ConditionState(TRUE, "NodesNotReady", told),
+                DEGRADED: ConditionState(FALSE, "AsExpected", message) if healthy else ConditionState(TRUE, "NodesNotReady", message),
             },
         )
-        return _with_openshift(spec, kube) if _is_openshift(kube) else spec
+        return _with_openshift(cluster, kube) if _is_openshift(kube) else cluster
 
     def _node_sets(self, nodes: Sequence[Object]) -> tuple[NodeSet, ...]:
         classes: dict[str, list[Object]] = {}
@@ -198,31 +198,31 @@ class ClusterProvider(Provider):
         )
 
 
-def _refuse_wishes(request: ClusterRequest) -> None:
-    """A cluster that is there is as it is."""
-    wishes = {
+def _refuse_choices(request: ClusterRequest) -> None:
+    """An existing cluster cannot be changed by a request."""
+    choices = {
         "a choice of the version": request.version,
         "a change of the number of nodes": request.node_requests,
         "a choice of the cloud provider": request.cloud_provider,
         "a choice of the region": request.region,
         "a choice of availability zones": request.multi_az,
     }
-    for what, wish in wishes.items():
-        if wish:
+    for what, choice in choices.items():
+        if choice:
             raise NotSupported(ClusterProvider.TYPE, what)
 
 
-def _parsed(given: Any) -> Object:
-    """A kubeconfig, as an object or as text, without a word of what is in it."""
-    content = given
-    if isinstance(given, str):
+def _parsed(kubeconfig: Any) -> Object:
+    """The kubeconfig as an object. Its errors quote nothing of it."""
+    content = kubeconfig
+    if isinstance(kubeconfig, str):
         try:
-            content = yaml.safe_load(given)
+            content = yaml.safe_load(kubeconfig)
         except yaml.YAMLError:
             content = None
     if not isinstance(content, Mapping) or not content.get("clusters"):
         raise BadCredentials(
-            "What is given as kubeconfig is none; give an object or text as `kubectl config view --raw --flatten` shows it."
+            "secrets.kubeconfig is not a kubeconfig; set it to what `kubectl config view --raw --flatten` shows, as an object or as text."
         )
     return dict(content)
 
@@ -231,13 +231,13 @@ def _connected(content: Object) -> Kube:
     return Kube(target_of(content), urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS))
 
 
-def _known_id(secret: Object) -> str:
+def _recorded_id(secret: Object) -> str:
     return str((secret["metadata"].get("annotations") or {}).get(CLUSTER_ID, ""))
 
 
-def _troubled(spec: ObservedCluster, state: State, error: KubeError, available: str) -> ObservedCluster:
-    verdict = ConditionState(available, type(error).__name__, str(error))
-    return replace(spec, status=state, status_details=str(error), retryable=error.retryable, conditions={AVAILABLE: verdict})
+def _unreachable(cluster: ObservedCluster, state: State, error: KubeError, available: str) -> ObservedCluster:
+    condition = ConditionState(available, type(error).__name__, str(error))
+    return replace(cluster, status=state, status_details=str(error), retryable=error.retryable, conditions={AVAILABLE: condition})
 
 
 def _is_ready(node: Object) -> bool:
@@ -245,7 +245,7 @@ def _is_ready(node: Object) -> bool:
 
 
 def _why_not_ready(node: Object) -> str:
-    return str(_ready_condition(node).get("reason") or "nobody tells")
+    return str(_ready_condition(node).get("reason") or "no reason reported")
 
 
 def _ready_condition(node: Object) -> Object:
@@ -280,8 +280,8 @@ def _openshift(kube: Kube, kind: str, name: str = "cluster") -> Object | None:
     return kube.find(OPENSHIFT, kind, name)
 
 
-def _with_openshift(spec: ObservedCluster, kube: Kube) -> ObservedCluster:
-    """The cluster with what OpenShift tells better than its nodes do."""
+def _with_openshift(cluster: ObservedCluster, kube: Kube) -> ObservedCluster:
+    """The cluster with what OpenShift's configuration knows better than the nodes."""
     infrastructure, version, console = (
         (_openshift(kube, kind, name) or {}).get("status") or {}
         for kind, name in (("Infrastructure", "cluster"), ("ClusterVersion", "version"), ("Console", "cluster"))
@@ -291,10 +291,10 @@ def _with_openshift(spec: ObservedCluster, kube: Kube) -> ObservedCluster:
     region = next((str(part["region"]) for part in platform.values() if isinstance(part, Mapping) and part.get("region")), "")
     done = [entry["version"] for entry in version.get("history") or [] if entry.get("state") == "Completed"]
     return replace(
-        spec,
-        cloud_provider="" if cloud == "None" else re.sub(r"\W", "", cloud).lower() or spec.cloud_provider,
-        region=region or spec.region,
-        api_url=str(infrastructure.get("apiServerURL") or spec.api_url),
+        cluster,
+        cloud_provider="" if cloud == "None" else re.sub(r"\W", "", cloud).lower() or cluster.cloud_provider,
+        region=region or cluster.region,
+        api_url=str(infrastructure.get("apiServerURL") or cluster.api_url),
         console_url=str(console.get("consoleURL") or ""),
-        version=str(done[0]) if done else spec.version,
+        version=str(done[0]) if done else cluster.version,
     )

@@ -151,7 +151,7 @@ def _is_template(role: Path) -> bool:
 
 
 def resolve(template_id: str, templates: Mapping[str, Template]) -> Template:
-    """The template that an order's `templateID` means. It may be a broken one, which says so when it is used."""
+    """The template that an order's `templateID` names. It may be a broken one, which raises BrokenTemplate on use."""
     full = template_id if "." in template_id else f"{COLLECTION}.{template_id}"
     if full not in templates:
         raise UnknownTemplate(template_id, templates)

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Everything that can be wrong with a template, or with an order for one, as one family; each error says what to do."""
+"""The errors of templates and of orders for them, as one family; each message has what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHOWN_PROBLEMS = 20
 
 
 class TemplateError(Exception):
-    """The base of the family. The text says what is wrong and what to do; it never holds the value of a secret parameter."""
+    """The base of the family. No message has the value of a secret parameter."""
 
 
 class UnknownTemplate(TemplateError):
@@ -45,7 +45,7 @@ class BrokenTemplate(TemplateError):
 
 
 class InvalidOrder(TemplateError):
-    """The order asks for what its template does not offer. `problems` has every mistake, each as a sentence without its end."""
+    """The order does not fit its template. `problems` has every mistake, each as a sentence without a full stop."""
 
     def __init__(self, template_id: str, problems: Sequence[str]) -> None:
         self.template_id = template_id

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the files of a template's role say, and what a template and its bases come to together. Problems are texts, never exceptions.
+"""The files of a template's role, read, and merged with those of its bases. Problems are texts, never exceptions.
 
 A template may extend another. Beside `extends`, its `meta/template.yml` then has only what it adds or changes: metadata, and parameters
 below `parameters`. These are not in its argument spec, because argument specs cannot inherit: Ansible would refuse every
@@ -32,7 +32,7 @@ METADATA = (*TEXTS, "default_node_requests", "allowed_resource_classes")
 
 @dataclass(frozen=True)
 class Files:
-    """What a template's own files say, without its base, and what is wrong with them."""
+    """The content of a template's own files, without its base, and what is wrong with them."""
 
     template_id: str
     metadata: Mapping[str, Any]

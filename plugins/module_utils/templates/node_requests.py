@@ -32,7 +32,7 @@ def check_node_requests(given: Any, allowed: Sequence[str], where: str, problems
         elif allowed and name not in allowed:
             mistakes.append(f"{path}.resourceClass {clip(name)} is not allowed: the template has {', '.join(allowed)}")
         elif name in seen:
-            mistakes.append(f"{path}.resourceClass {clip(name)} is there twice: ask once, for the sum")
+            mistakes.append(f"{path}.resourceClass {clip(name)} is listed twice: request the sum once")
         else:
             seen.add(name)
         mistakes.extend(_count_mistakes(number, f"{path}.numberOfNodes"))

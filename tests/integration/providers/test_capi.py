@@ -79,9 +79,9 @@ def request(nodes: int = 1, **settings: Any) -> ClusterRequest:
         (request(worker_classes={}), '"small" does not exist in ClusterClass "in-memory"'),
         (request(variables={"colour": "red"}), "colour"),
         (replace(request(), version="newest"), "version must be a valid semantic version"),
-        (replace(request(), version=""), "Give the version"),
-        (request(cluster_class=None), "Give the cluster_class"),
-        (request(control_plane_ref={"apiVersion": "x/v1", "kind": "X", "name": "x"}), "not by both: leave out control_plane_ref"),
+        (replace(request(), version=""), "Set the version"),
+        (request(cluster_class=None), "Set cluster_class"),
+        (request(control_plane_ref={"apiVersion": "x/v1", "kind": "X", "name": "x"}), "not both: leave out control_plane_ref"),
     ],
 )
 def test_what_cannot_be_made_is_refused_in_one_sentence_and_nothing_is_made(site: Site, wrong: ClusterRequest, said: str) -> None:

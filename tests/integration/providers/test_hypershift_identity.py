@@ -15,7 +15,8 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.lock.fenced_wri
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import acquire
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import ClusterRef
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.factory import checked
-from ansible_collections.openfleet.clusters.plugins.module_utils.providers.hypershift import API_VERSION, ClusterProvider
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.hypershift import ClusterProvider
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.hypershift.manifests import API_VERSION
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import (
     ClusterRequest,
     IdentityProvider,

@@ -268,7 +268,7 @@ def test_inventory_that_is_spoiled_says_what_to_do(base: Set, kube: Kube, namesp
     base.apply(config_map(namespace))
     assert base.inventory
     kube.patch(base.inventory, {"data": {"objects": "[{}"}})
-    with pytest.raises(ProviderError, match=r"is no list of objects any more. Delete it"):
+    with pytest.raises(ProviderError, match=r"does not list objects any more. Delete it"):
         base.apply(config_map(namespace))
 
 

@@ -112,11 +112,11 @@ def test_nodes_tell_cloud_region_and_classes(backend: Standalone) -> None:
     assert (seen.cloud_provider, seen.region, seen.multi_az) == ("aws", "eu-1", True)
     assert seen.node_sets == (NodeSet("fc430", "fc430", 1, 1, preexisting=True), NodeSet("m5.large", "m5.large", 1, 0, preexisting=True))
     assert (seen.status, seen.api_url) == ("cluster_provisioned", backend.server)
-    assert seen.status_details == f"1 of 2 nodes are ready: {backend.namespace}-2 is not (nobody tells)"
+    assert seen.status_details == f"1 of 2 nodes are ready: {backend.namespace}-2 is not (no reason reported)"
     assert seen.version.startswith("v1.")
     assert seen.external_id == backend.kube.get("v1", "Namespace", "kube-system")["metadata"]["uid"]
     assert backend.provider().node_sets(NONE) == seen.node_sets
-    with pytest.raises(ProviderError, match=r"demo does not tell the domain of its applications"):
+    with pytest.raises(ProviderError, match=r"demo does not report the domain of its applications"):
         backend.provider().dns(NONE)
 
 
@@ -172,7 +172,9 @@ def test_kubeconfig_is_replaced_and_its_version_tells_so(backend: Standalone) ->
 
 
 def test_without_a_kubeconfig_nothing_is_done_and_it_is_said_what_to_do(backend: Standalone) -> None:
-    with pytest.raises(ProviderError, match=r"makes no clusters, it takes in those that exist: give the kubeconfig of demo in secrets"):
+    with pytest.raises(
+        ProviderError, match=r"creates no clusters, it adopts existing ones: set secrets.kubeconfig"
+    ):
         backend.provider().create(backend.asked(ClusterRequest()))
     for call in ("kubeconfig", "dns"):
         with pytest.raises(NoSuchCluster, match=rf"There is no kubeconfig of demo, no Secret {backend.namespace}/demo-kubeconfig"):
@@ -225,14 +227,16 @@ def test_kubeconfig_of_another_cluster_is_refused(backend: Standalone) -> None:
     backend.create()
     secret = backend.kube.get("v1", "Secret", "demo-kubeconfig", backend.namespace)
     backend.kube.patch(secret, {"metadata": {"annotations": {CLUSTER_ID: "4711"}}})
-    with pytest.raises(ProviderError, match=r"is of another cluster .* than demo \(id 4711\).*delete this first: it is only forgotten"):
+    with pytest.raises(
+        ProviderError, match=r"is of another cluster .* than demo \(id 4711\).*only its kubeconfig is deleted"
+    ):
         backend.provider().update(NONE, backend.changed_request())
     assert not backend.has_changed("demo")
 
 
 def test_secret_that_was_spoiled_says_what_to_do(backend: Standalone) -> None:
     backend.create()
-    for data, said in (({"kubeconfig": "aHVudGVyMg=="}, "holds no kubeconfig"), ({"kubeconfig": None}, "has nothing below the key")):
+    for data, said in (({"kubeconfig": "aHVudGVyMg=="}, "has no kubeconfig in the key"), ({"kubeconfig": None}, "has no key kubeconfig")):
         backend.kube.patch(backend.kube.get("v1", "Secret", "demo-kubeconfig", backend.namespace), {"data": data})
         seen = backend.provider().status(NONE)
         assert (seen.status, seen.retryable) == ("failed", False)

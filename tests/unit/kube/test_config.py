@@ -390,13 +390,13 @@ def nothing_of_it_is_shown(error: BaseException) -> bool:
         (f'{{"status": {{"token": "{SECRET}", "expirationTimestamp": "{SECRET}"}}}}', {}, "did not print an ExecCredential"),
         (f'{{"status": {{"clientKeyData": "{SECRET}"}}}}', {}, "neither a token nor a certificate"),
         (SECRET, {"env": [{"name": "EXIT", "value": "3"}], "args": [SECRET]}, "failed with exit code 3"),
-        (SECRET, {"env": [{"name": SECRET}]}, "described wrongly"),
+        (SECRET, {"env": [{"name": SECRET}]}, "is invalid in the kubeconfig"),
         (
             SECRET,
             {"command": "no-such-plugin", "installHint": "Get it from the shop.\n"},
             "no-such-plugin .* not on this machine; Get it from",
         ),
-        (SECRET, {"command": "no-such-plugin"}, "install it, or use another way"),
+        (SECRET, {"command": "no-such-plugin"}, "install it, or use other credentials"),
         (SECRET, {"command": "/etc/passwd"}, r"cannot be run \(Permission denied\)"),
     ],
 )
@@ -439,8 +439,8 @@ def test_a_plugin_that_hangs_is_given_up(plugin: Plugin, environment: dict[str, 
         (config("a", {"exec": SECRET}), "check its as-groups and exec"),
         (config("a", {"client-certificate-data": SECRET + "!"}), "client-certificate-data .* is not base64"),
         (config("a", {"token": SECRET, "client-certificate": "/no/such/file"}), r"/no/such/file of client-certificate cannot be read"),
-        (config("a", {"token": SECRET}, {"server": "https://[::1"}), r"https://\[::1 is not one of a server"),
-        (config("a", {"token": SECRET}, {"server": "https://api:port"}), "https://api:port is not one of a server"),
+        (config("a", {"token": SECRET}, {"server": "https://[::1"}), r"https://\[::1 is not valid"),
+        (config("a", {"token": SECRET}, {"server": "https://api:port"}), "https://api:port is not valid"),
     ],
 )
 def test_a_wrong_kubeconfig_is_one_clear_message_without_a_secret(
@@ -462,9 +462,9 @@ def test_a_wrong_kubeconfig_is_one_clear_message_without_a_secret(
         ({}, {"proxy-url": f"gopher://me:{SECRET}@proxy.example"}, {}, "proxy for https://a.example:6443 is not a valid address"),
         ({}, {"proxy-url": f"http://me:{SECRET}@proxy.example:port"}, {}, "proxy for https://a.example:6443 is not a valid address"),
         ({"tokenFile": "/no/such/file"}, {}, {}, "/no/such/file of tokenFile cannot be read"),
-        ({"token": f"{SECRET}\nX"}, {}, {}, "as Authorization has characters that cannot be sent"),
-        ({"token": f"{SECRET}ü"}, {}, {}, "as Authorization has characters that cannot be sent"),
-        ({"as": "ü"}, {}, {}, "as Impersonate-User has characters that cannot be sent"),
+        ({"token": f"{SECRET}\nX"}, {}, {}, "header Authorization for .* has characters that no header may have"),
+        ({"token": f"{SECRET}ü"}, {}, {}, "header Authorization for .* has characters that no header may have"),
+        ({"as": "ü"}, {}, {}, "header Impersonate-User for .* has characters that no header may have"),
     ],
 )
 def test_credentials_that_cannot_be_used_are_one_clear_message_without_a_secret(

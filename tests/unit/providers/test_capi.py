@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import FIELD_MANAGER
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import ClusterRef
-from ansible_collections.openfleet.clusters.plugins.module_utils.providers.capi import ClusterProvider, beside_others
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.capi import ClusterProvider
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.capi.topology import with_foreign_entries
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import NodeSet, ObservedCluster
 
 Object = dict[str, Any]
@@ -71,7 +72,7 @@ def seen(*items: Object) -> ObservedCluster:
     [
         ([], "absent", ""),
         ([deployment()], "cleanup", ""),
-        ([cluster({})], "cluster_accepted", "has not looked"),
+        ([cluster({})], "cluster_accepted", "has not reported"),
         (
             [cluster(GOOD | {"ControlPlaneAvailable": "False", "InfrastructureReady": "False"})],
             "cluster_provisioning",
@@ -179,7 +180,7 @@ def test_only_what_is_ours_and_no_longer_wanted_is_missed(
 ) -> None:
     asked = topology(wanted, wanted)
     before = copy.deepcopy(asked)
-    result = beside_others(asked, topology(present, present, owned))["spec"]["topology"]
+    result = with_foreign_entries(asked, topology(present, present, owned))["spec"]["topology"]
     assert [item["name"] for item in result["workers"]["machineDeployments"]] == merged
     assert [item["name"] for item in result["variables"]] == merged
     assert asked == before

@@ -251,16 +251,16 @@ def test_good_kubeconfig_is_used_as_it_is_and_nothing_of_the_environment(monkeyp
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "has nothing below the key kubeconfig"),
-        ("hunter2", "holds no kubeconfig"),
-        ("{hunter2", "holds no kubeconfig"),
-        (b"\xff\xfe\x00hunter2\x80", "holds no kubeconfig"),
-        ("[" * 5000, "holds no kubeconfig"),
-        ("[hunter2]", "holds no kubeconfig"),
+        ("", "has no key kubeconfig"),
+        ("hunter2", "has no kubeconfig in the key"),
+        ("{hunter2", "has no kubeconfig in the key"),
+        (b"\xff\xfe\x00hunter2\x80", "has no kubeconfig in the key"),
+        ("[" * 5000, "has no kubeconfig in the key"),
+        ("[hunter2]", "has no kubeconfig in the key"),
         ({}, "no current context"),
         (KUBECONFIG | {"users": "hunter2"}, "users are not a list"),
         (KUBECONFIG | {"clusters": ["hunter2"]}, "clusters are not a list"),
-        (with_user("hunter2"), "described wrongly"),
+        (with_user("hunter2"), "users are invalid"),
         (with_user({}), "has no credentials"),
         (with_user({"client-certificate-data": "hunter2!"}), "not base64"),
         (with_user({"exec": {"command": "touch"}, "token": "hunter2"}), "runs a command"),
@@ -270,7 +270,7 @@ def test_good_kubeconfig_is_used_as_it_is_and_nothing_of_the_environment(monkeyp
         (with_user({"client-key": "/etc/hostname", "token": "hunter2"}), "names files"),
         (with_cluster({"server": "https://a", "certificate-authority": "/etc/hostname"}), "names files"),
         (with_cluster({}), "no server address"),
-        (with_cluster({"server": "https://a:port"}), "not one of a server"),
+        (with_cluster({"server": "https://a:port"}), "is not valid; it looks like"),
         (KUBECONFIG | {"current-context": "other"}, "no context other"),
     ],
 )
@@ -282,7 +282,7 @@ def test_kubeconfig_that_is_of_no_use_is_refused_without_a_word_of_it(content: A
 
 
 def test_kubeconfig_below_another_key_is_none() -> None:
-    with pytest.raises(BadKubeconfig, match="nothing below the key kubeconfig"):
+    with pytest.raises(BadKubeconfig, match="has no key kubeconfig"):
         kubeconfig_of(secret(KUBECONFIG, "value"))
 
 

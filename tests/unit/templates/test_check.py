@@ -196,7 +196,7 @@ NODES: dict[str, tuple[Any, str]] = {
     ),
     "a class twice": (
         [{"resourceClass": "a", "numberOfNodes": 1}, {"resourceClass": "a", "numberOfNodes": 2}],
-        "nodeRequests[1].resourceClass a is there twice: ask once, for the sum",
+        "nodeRequests[1].resourceClass a is listed twice: request the sum once",
     ),
     "zero": ([{"resourceClass": "a", "numberOfNodes": 0}], "nodeRequests[0].numberOfNodes must be at least 1, not 0"),
     "negative": ([{"resourceClass": "a", "numberOfNodes": -1}], "nodeRequests[0].numberOfNodes must be at least 1, not -1"),
