@@ -74,7 +74,8 @@ class TaskFailed(Exception):
 class InProcessRun:
     """One run of a step for some orders, over one connection, in three parts that a test may stop between.
 
-    `arguments` are those of every action, and `variables` what a site sets. `changed` counts the tasks that changed something.
+    `arguments` are those of every action, `variables` what a site sets, and `controller` the one of the orders: `self` or `external`.
+    `changed` counts the tasks that changed something.
     """
 
     step: str
@@ -84,6 +85,7 @@ class InProcessRun:
     check: bool = False
     variables: Object = field(default_factory=dict)
     prepare_arguments: Object = field(default_factory=dict)
+    controller: str = "self"
     orders: list[Object] = field(default_factory=list)
     skipped: list[Object] = field(default_factory=list)
     failures: dict[str, Object] = field(default_factory=dict)
@@ -97,7 +99,7 @@ class InProcessRun:
         try:
             chosen = {"orders": list(self.names)} if self.names else {}
             given = {"job_id": f"test-{os.getpid()}-{next(_numbers)}", **chosen, **self.prepare_arguments}
-            answer = self._act("cluster_order_prepare", {"step": self.step, **given}, self.variables)
+            answer = self._act("cluster_order_prepare", {"step": self.step, "controller": self.controller, **given}, self.variables)
         finally:
             _folders.reset(token)
         if answer.get("failed"):
@@ -155,7 +157,7 @@ class InProcessRun:
         return answer
 
     def _finish(self, orders: list[Object], **outcome: Any) -> None:
-        arguments = {"step": self.step, "orders": json.loads(json.dumps(orders)), **outcome}
+        arguments = {"step": self.step, "controller": self.controller, "orders": json.loads(json.dumps(orders)), **outcome}
         token = _folders.set((self.folder / "collections", INSTALLED))
         try:
             self.results.append(self._act("cluster_order_finish", arguments))

@@ -1,0 +1,166 @@
+"""The event source in a thread of this process, alone or with an engine that runs the steps in this process as well.
+
+The rules engine is not here: `engines` starts a real one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Self
+
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.controller import Controller
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.metrics import Metrics, State
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.settings import Settings
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.selection import OrderName
+
+from .in_process import ENTRIES, InProcessRun
+from .orders import Object, Orders
+
+MAX_IN_FLIGHT = 100
+
+
+class _CountingLoop(asyncio.SelectorEventLoop):
+    """Counts what other threads pass to it: every change that a watch brings, among others."""
+
+    passed = 0
+
+    def call_soon_threadsafe(self, *arguments: Any, **options: Any) -> asyncio.Handle:
+        self.passed += 1
+        return super().call_soon_threadsafe(*arguments, **options)
+
+
+class Source:
+    """A controller in a thread of its own. What it asks for is in `events`, and not done."""
+
+    def __init__(self, orders: Orders, **settings: Any) -> None:
+        self.events: list[Object] = []
+        self.orders = orders
+        self.is_busy = threading.Event()
+        self._options = {"kubeconfig": str(orders.hub.kubeconfig), "api_group": orders.group}
+        self._settings = Settings.from_arguments(self._options | {"start_timeout": 600, "max_in_flight": MAX_IN_FLIGHT} | settings)
+        self._loop = _CountingLoop()
+
+    async def _put(self, event: Object) -> None:
+        while self.is_busy.is_set():  # noqa: ASYNC110 - it is set in another thread
+            await asyncio.sleep(0.01)
+        if event["order"]["namespace"] == self.orders.namespace:  # and not of what an earlier test has left
+            self.events.append(event)
+
+    async def _serve(self) -> None:
+        metrics = self.metrics = Metrics(State)
+        self.controller = Controller(self._settings, Kube.connect(self._options), Kube.connect(self._options), self._put, metrics)
+        await self.controller.run()
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[Self]:
+        task = self._loop.create_task(self._serve())
+
+        def work() -> None:
+            with contextlib.suppress(asyncio.CancelledError):
+                self._loop.run_until_complete(task)
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        try:
+            until(lambda: hasattr(self, "controller") and not self.controller.problems(), "the hub is followed")
+            yield self
+        finally:
+            self._loop.call_soon_threadsafe(task.cancel)
+            thread.join()
+
+    @contextlib.contextmanager
+    def blocked(self, changes: int) -> Iterator[None]:
+        """Keep its event loop from everything until the body is over, and so many changes have come from the hub."""
+        over, before = threading.Event(), self._loop.passed + 1
+        self._loop.call_soon_threadsafe(over.wait)
+        try:
+            yield
+            until(lambda: self._loop.passed >= before + changes, "the watch has brought all changes")
+        finally:
+            over.set()
+
+    def enqueue(self, namespace: str, name: str) -> None:
+        self._loop.call_soon_threadsafe(self.controller.enqueue, OrderName(namespace, name))
+
+    def writes(self) -> int:
+        return int(self.metrics.registry.get_sample_value("openfleet_orders_status_writes_total") or 0)
+
+    def actions(self, name: str) -> list[str]:
+        return [event["action"] for event in list(self.events) if name in [order["name"] for order in event["orders"]]]
+
+    def until_asked(self, action: str, name: str = "demo", times: int = 1) -> None:
+        until(lambda: self.actions(name).count(action) >= times, f"{action} of {name} is asked for")
+
+
+class Gate:
+    """Holds the run of one order between its preparation and its template."""
+
+    def __init__(self) -> None:
+        self.is_reached = threading.Event()
+        self.go_on = threading.Event()
+
+    def until_reached(self) -> None:
+        assert self.is_reached.wait(300), "no run has come to the gate"
+
+
+class InProcessEngine(Source):
+    """A controller and what a rulebook does for it: each action that it asks for is run, in a thread of this process.
+
+    The template of an order whose name is in `failing` fails, and the run of one that has a gate stops there. `lost` are runs that end
+    at their gate as if they had been killed.
+    """
+
+    def __init__(self, orders: Orders, **settings: Any) -> None:
+        super().__init__(orders, **{"start_timeout": 60, "max_in_flight": 2} | settings)
+        self.failing: set[str] = set()
+        self.lost: set[str] = set()
+        self.errors: list[BaseException] = []
+        self._gates: dict[str, Gate] = {}
+        self._controller_setting = str(settings.get("controller", "self"))
+        self._runs = ThreadPoolExecutor(self._settings.max_in_flight, thread_name_prefix="run")
+
+    def gate(self, name: str) -> Gate:
+        return self._gates.setdefault(name, Gate())
+
+    async def _put(self, event: Object) -> None:
+        await super()._put(event)
+        if event["action"] in ENTRIES:
+            self._runs.submit(self._attempt, event)
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[Self]:
+        try:
+            with super().running():
+                yield self
+        finally:
+            for gate in self._gates.values():
+                gate.go_on.set()
+            self._runs.shutdown()
+        assert self.errors == []
+
+    def _attempt(self, event: Object) -> None:
+        try:
+            self._run(event)
+        except BaseException as error:  # noqa: BLE001 - the test fails for it in the end
+            self.errors.append(error)
+
+    def _run(self, event: Object) -> None:
+        variables = {"ansible_eda": {"event": event}}
+        run = InProcessRun(event["action"], self._options, [], self.orders.folder, variables=variables, controller=self._controller_setting)
+        run.prepare()
+        names = [order["cluster_order"]["metadata"]["name"] for order in run.orders]
+        for gate in [self._gates[name] for name in names if name in self._gates]:
+            gate.is_reached.set()
+            gate.go_on.wait()
+        if self.lost.intersection(names):
+            self.lost.difference_update(names)
+            return
+        for name in self.failing.intersection(names):
+            run.fail(name, "Fail for as long as the site is broken", "The site is broken")
+        run.run_templates().finish()
