@@ -172,9 +172,7 @@ def test_kubeconfig_is_replaced_and_its_version_tells_so(backend: Standalone) ->
 
 
 def test_without_a_kubeconfig_nothing_is_done_and_it_is_said_what_to_do(backend: Standalone) -> None:
-    with pytest.raises(
-        ProviderError, match=r"creates no clusters, it adopts existing ones: set secrets.kubeconfig"
-    ):
+    with pytest.raises(ProviderError, match=r"creates no clusters, it adopts existing ones: set secrets.kubeconfig"):
         backend.provider().create(backend.asked(ClusterRequest()))
     for call in ("kubeconfig", "dns"):
         with pytest.raises(NoSuchCluster, match=rf"There is no kubeconfig of demo, no Secret {backend.namespace}/demo-kubeconfig"):
@@ -227,9 +225,7 @@ def test_kubeconfig_of_another_cluster_is_refused(backend: Standalone) -> None:
     backend.create()
     secret = backend.kube.get("v1", "Secret", "demo-kubeconfig", backend.namespace)
     backend.kube.patch(secret, {"metadata": {"annotations": {CLUSTER_ID: "4711"}}})
-    with pytest.raises(
-        ProviderError, match=r"is of another cluster .* than demo \(id 4711\).*only its kubeconfig is deleted"
-    ):
+    with pytest.raises(ProviderError, match=r"is of another cluster .* than demo \(id 4711\).*only its kubeconfig is deleted"):
         backend.provider().update(NONE, backend.changed_request())
     assert not backend.has_changed("demo")
 
