@@ -59,8 +59,8 @@ UNSTYLED = {"cluster_registry.md", "writing_a_provider.md", *(f"provider_{kind}.
 WIDTH = 120
 # Words for which Kubernetes and Ansible have their own: reconcile, observe, cache, pending, release, skip, permission, fix.
 UNUSUAL = re.compile(
-    r"\b(take[ns]? up|puts? down|carr(y|ies|ied) (\w+ ){0,2}out|mirror(s|ed)?|wish(es)?|gives? back|given back|left alone|door|intake|keeper"
-    r"|rights|is well|whoever|nobody|somebody|anybody|everybody|mend(s|ed)?|go(es)? away|be told|anew|looks? at|looked at)\b",
+    r"\b(take[ns]? up|puts? down|carr(y|ies|ied) (\w+ ){0,2}out|mirror(s|ed)?|wish(es)?|gives? back|given back|left alone"
+    r"|door|intake|keeper|rights|is well|whoever|nobody|somebody|anybody|everybody|mend(s|ed)?|go(es)? away|be told|anew|looks? at|looked at)\b",
     re.IGNORECASE,
 )
 SANDBOX = re.compile(rf"(?:\bopenfleet-sandbox|{re.escape(MODULE)})((?: +[^\s`]+)+)")
