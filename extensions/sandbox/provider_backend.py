@@ -57,7 +57,7 @@ class Backend(ABC):
 
     @abstractmethod
     def changed_request(self) -> ClusterRequest:
-        """The same with a change that `update` can carry out."""
+        """The same with a change that `update` supports."""
 
     @abstractmethod
     def has_changed(self, name: str) -> bool:
@@ -83,7 +83,7 @@ class Backend(ABC):
 
     def refused(self) -> tuple[Provider, ClusterRequest]:
         """A provider whose credentials its backend does not accept, and what to ask it for."""
-        stranger = replace(self.kube.target, token="wrong", certificate=b"", key=b"")  # noqa: S106 - it is nobody's
+        stranger = replace(self.kube.target, token="wrong", certificate=b"", key=b"")  # noqa: S106 - it is of no account
         return self.provider(kube=Kube(stranger)), self.request()
 
     @contextlib.contextmanager

@@ -29,7 +29,7 @@ from .pytest_plugin import fresh_namespace
 # Shorter words are no secrets, they name a context or a kind; nor are addresses.
 LEAST_SECRET = 20
 MOST_REQUESTS = 100
-# What a provider may lack, each with a call of it. It must say so before it looks at anything.
+# What a provider may lack, each with a call of it. It must report that before it reads anything.
 OPTIONAL: dict[str, Callable[[Provider], Any]] = {
     "kubeconfig": lambda provider: provider.kubeconfig(NONE),
     "dns": lambda provider: provider.dns(NONE),
@@ -49,7 +49,7 @@ LOOKS: dict[str, Callable[[ObservedCluster, Provider], Any]] = {
     "cloud_providers": lambda _spec, provider: provider.cloud_providers(),
     "regions": lambda _spec, provider: provider.regions("aws"),
 }
-STAFF = IdentityProvider("staff", "HTPasswd", secrets={"htpasswd": "ann:$2y$05$of-nobody\nbob:$2y$05$of-nobody\n"})
+STAFF = IdentityProvider("staff", "HTPasswd", secrets={"htpasswd": "ann:$2y$05$of-no-account\nbob:$2y$05$of-no-account\n"})
 
 
 def config_map(name: str, **data: str) -> Object:
@@ -323,7 +323,7 @@ class ProviderConformance:
         provider = backend.provider()
         for what, call in OPTIONAL.items():
             if what not in backend.CANNOT:
-                assert getattr(type(provider), what) is not getattr(Provider, what), f"nobody has written {what}"
+                assert getattr(type(provider), what) is not getattr(Provider, what), f"{what} is not implemented"
                 continue
             with pytest.raises(NotSupported, match=rf"The provider {backend.TYPE} does not support ") as caught:
                 call(provider)
