@@ -92,7 +92,7 @@ def test_a_request_for_an_order_in_flight_is_ignored_and_another_action_replaces
         (lock(8, "run", NOW - timedelta(seconds=61)), 0, True),  # it was killed
         (lock(8), 0, True),  # it has ended
         (lock(9), 0, True),  # and another one after it
-        (None, 0, True),  # somebody deleted the Lease
+        (None, 0, True),  # the Lease was deleted
         (lock(6), 0, False),  # our copy is late: the hub had a higher token already
     ],
 )

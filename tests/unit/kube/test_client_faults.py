@@ -80,7 +80,7 @@ class FaultyServer(http.server.ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is no news here."""
+        """A client that disconnects is not logged here."""
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -398,7 +398,7 @@ def test_a_change_is_begun_again_while_others_are_quicker_and_then_given_up(wait
         return len(tries)
 
     assert retry_on_conflict(lambda: work(10, Conflict("changed"))) == 10
-    assert 3 < sum(waits) < 10, "in all it bears with a controller at work, and keeps nobody waiting long"
+    assert 3 < sum(waits) < 10, "in all it outlasts a busy controller, and does not wait long"
     tries.clear()
     with pytest.raises(Conflict):
         retry_on_conflict(lambda: work(99, Conflict("changed")), tries=4)
@@ -410,7 +410,7 @@ def test_a_change_is_begun_again_while_others_are_quicker_and_then_given_up(wait
     assert waits
 
 
-# Whether a server is well
+# Whether a server is ready
 
 
 def test_a_server_that_is_not_ready_says_which_checks_fail(server: FaultyServer, kube: Kube, waits: list[float]) -> None:

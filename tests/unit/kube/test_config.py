@@ -1,4 +1,4 @@
-"""Where a cluster is looked for, in which order, what is read there, and how mistakes are told without telling a secret."""
+"""Where a kubeconfig is found, in which order, what is read from it, and errors that show no secret."""
 
 from __future__ import annotations
 
@@ -353,7 +353,7 @@ def test_the_proxy_is_not_used_for_hosts_that_are_spared(no_proxy: str, direct: 
 def test_a_plugins_token_is_used_until_it_expires_and_then_asked_for_again(plugin: Plugin, environment: dict[str, str]) -> None:
     plugin.gives(seconds=3600, token="first")  # noqa: S106
     found = target({"kubeconfig": plugin.config(args=["--for", "lab"], env=[{"name": "REGION", "value": "north"}])}, environment)
-    assert plugin.runs == 0, "nobody has asked yet"
+    assert plugin.runs == 0, "no request was sent yet"
     assert [authorization(found), authorization(found), plugin.runs] == ["Bearer first", "Bearer first", 1]
     seen = plugin.seen.read_text()
     assert seen.startswith("--for lab north {")

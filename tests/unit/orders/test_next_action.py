@@ -244,7 +244,7 @@ def test_what_a_run_asked_to_go_is_waited_for() -> None:
     assert action(with_status(asked, going), going) is None
     assert action(asked, observed_from(None, [node_pool(3, going=True)])) is None
     assert action(asked, NOTHING) == "delete"  # the rest: namespace and finalizers
-    assert action(asked, HEALTHY) == "delete"  # made anew behind our back
+    assert action(asked, HEALTHY) == "delete"  # created again meanwhile
     assert action(asked, observed_with(node_pool(3, going=True))) == "delete"
 
 

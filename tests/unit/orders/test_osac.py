@@ -61,7 +61,7 @@ def lifecycle() -> list[ClusterOrder]:
         with_status(new, ObservedState()),
         ready,
         with_status(ready, observed_with(node_pool(1))),
-        with_status(new, ObservedState(), 0, failed(new, Failure("NoTask", "nobody knows where", retryable=False))),
+        with_status(new, ObservedState(), 0, failed(new, Failure("NoTask", "no location", retryable=False))),
         with_status(many, ObservedState(), 0, failed(many, huge)),
     ]
 

@@ -26,7 +26,7 @@ GIVEN = {"pull_secret": SECRET, "idp_issuer": "https://login.example", "idp_clie
 
 
 class Site:
-    """A folder with a collection of a site's own, and Ansible as somebody there would run it."""
+    """A folder with a collection of a site's own, and Ansible as that site runs it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

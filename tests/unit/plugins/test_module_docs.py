@@ -18,7 +18,7 @@ ALL = sorted(file.stem for file in FOLDER.glob("*.py") if not file.stem.startswi
 ON_S3 = [name for name in ALL if name.startswith("s3_")]
 ON_KUBERNETES = [name for name in ALL if name != "cluster_template_info" and name not in ON_S3]
 CONNECTED = [*ON_KUBERNETES, *ON_S3]
-# What Ansible must never show. A key that is for everybody to see is none, and says so.
+# What Ansible must never show. A public key is not one, and its option says so.
 SECRET_OPTIONS = {"kubeconfig", "api_key", "password", "client_key", "secret_key", "session_token", "secrets", "template_parameters"}
 SECRET_IN = {"cluster_order_finish": {"orders"}}
 

@@ -49,7 +49,7 @@ POOL = {"id": "p", "instance_type": "m5", "replicas": 3, "labels": {LABEL: "m5"}
         (POOL, {"m5": 2}, False, [NodeSet("p", "m5", 3, 3)]),  # on its way, or changed by hand
         (POOL, {"m5": 2}, True, [NodeSet("p", "m5", 2, 2)]),  # the third fills up the zones
         (POOL, {"m5": 4}, True, [NodeSet("p", "m5", 3, 3)]),
-        ({**POOL, "labels": {}}, {}, False, []),  # nobody's order
+        ({**POOL, "labels": {}}, {}, False, []),  # of no order
         ({**POOL, "autoscaling": {"min_replicas": 1, "max_replicas": 9}}, {}, False, [NodeSet("p", "m5", None, 1)]),
     ],
 )

@@ -46,7 +46,7 @@ BROKEN: dict[str, tuple[Any, Any, str]] = {
     ),
     "options as a list": (METADATA, specs(["a"]), "options must be a mapping"),
     "a parameter that is a string": (METADATA, specs({"size": "int"}), "parameter size: must be a mapping"),
-    "a type nobody knows": (METADATA, specs({"size": {"type": "integer"}}), "parameter size: type integer is not one"),
+    "an unknown type": (METADATA, specs({"size": {"type": "integer"}}), "parameter size: type integer is not one"),
     "a default of another type": (
         METADATA,
         specs({"size": {"type": "int", "default": "big"}}),
