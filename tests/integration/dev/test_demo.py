@@ -110,7 +110,7 @@ def test_a_demo_whose_engine_dies_says_so_and_leaves_a_running_sandbox_as_it_was
         rest, _none = demo.communicate()
         assert demo.returncode == 1
         assert "The rules engine has ended by itself; the end of its log:" in rest, rest
-        assert rest.index("started once more") < rest.index("order deleted"), rest
+        assert rest.index("started again") < rest.index("order deleted"), rest
         assert sandbox.status() == before
         assert Access(sandbox.kubeconfig()).get("clusterorders", "-n", "orders")["items"] == []
         assert not (state / "engine").exists() and not engines_in(state)
