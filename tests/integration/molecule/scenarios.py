@@ -1,4 +1,4 @@
-"""All scenarios of molecule, by pytest-ansible's fixture. The suite does not collect this file: `test_scenarios.py` runs it, see there."""
+"""The molecule scenarios by pytest-ansible's fixture. The suite does not collect this file; `test_scenarios.py` runs it."""
 
 from __future__ import annotations
 

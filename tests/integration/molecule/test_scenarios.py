@@ -1,7 +1,7 @@
-"""Every template by its molecule scenario: an order becomes a cluster, a second run changes nothing, and deleting leaves nothing.
+"""The molecule scenario of every template: an order becomes a cluster, a second run changes nothing, no object is left.
 
-pytest-ansible runs the scenarios. Its plugin changes how collections are imported, so each scenario has a pytest of its own, on a hub of
-this run.
+pytest-ansible runs the scenarios. Its plugin changes how collections are imported, so each scenario runs in a pytest
+process of its own, on a hub of this run.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ..support.orders import Started
 ROOT = Path(__file__).resolve().parents[3]
 SCENARIOS = sorted(file.parent.name for file in ROOT.glob("extensions/molecule/*/molecule.yml"))
 TEMPLATES = sorted(file.parents[1].name for file in ROOT.glob("roles/*/meta/template.yml"))
-# None: the scenario starts a hub of its own, as it does without a setting. All others have one without processes behind HostedClusters.
+# The fixture of a scenario's sandbox. None: the scenario starts its own, as `molecule test` does by hand.
 HUBS = {"capi_small": "sandbox", "existing_cluster": None}
-# Settings of a person that would reach molecule, Ansible or the other pytest.
+# Settings of the caller that would reach molecule, Ansible or the other pytest.
 FOREIGN = ("ANSIBLE_", "K8S_AUTH_", "KUBE", "MOLECULE_", "OPENFLEET_SANDBOX", "PYTEST_")
-# A file in the documentation: a line that begins with its path, and the next block of YAML.
+# A documented file: a line that begins with its path, and the next block of YAML.
 DOCUMENTED = re.compile(r"^`((?:roles|extensions/molecule)/tiny/[^`]+)`.*?^```yaml\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 

@@ -1,7 +1,8 @@
-"""The stand-in for OpenShift Cluster Manager as a process of its own, for what takes more than one command, such as molecule.
+"""The stand-in for OpenShift Cluster Manager as a process of its own, for molecule, which needs it in several commands.
 
-`python -m tests.integration.support.ocm_process FILE` starts it and returns when it serves. FILE then has its address and a token, and
-the process ends when FILE is deleted. What the service's description does not allow is written to a file beside it, `.violations`.
+`python -m tests.integration.support.ocm_process FILE` starts it and returns when it serves. FILE then has its address
+and a token. The process ends when FILE is deleted. Requests and answers that the service's description does not allow
+are listed in a file beside FILE, with the suffix `.violations`.
 """
 
 from __future__ import annotations
