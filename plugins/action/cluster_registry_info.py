@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Look at registries of clusters. Documented in the module of the same name."""
+"""Read registries of clusters. Documented in the module of the same name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES, Spec
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
-from ansible_collections.openfleet.clusters.plugins.module_utils.registry.model import shown
+from ansible_collections.openfleet.clusters.plugins.module_utils.registry.model import registry_result
 from ansible_collections.openfleet.clusters.plugins.module_utils.registry.store import RegistryStore
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_registry_info
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
@@ -26,6 +26,6 @@ class ActionModule(ControllerAction):
             registry = store.find(parameters["namespace"], parameters["name"])
             found = [registry] if registry else []
         else:
-            found = store.all(parameters["namespace"], warnings.append)
-        registries = [shown(item) for item in sorted(found, key=lambda item: (item.namespace, item.name))]
+            found = store.list_valid(parameters["namespace"], warnings.append)
+        registries = [registry_result(item) for item in sorted(found, key=lambda item: (item.namespace, item.name))]
         return {"changed": False, "registries": registries} | ({"warnings": warnings} if warnings else {})

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Every cluster of a hub as an Ansible host. It reads no secret, so none can be in what it prints or caches."""
+"""Every cluster of a hub as an Ansible host. It reads no Secret, so none can be in its output or cache."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ author:
   - openfleet.clusters contributors (@openfleet)
 description:
   - Each C(ClusterOrder) and each cluster of a C(ClusterRegistry) is a host, named C(<name>.<namespace>).
-  - Hosts are in the groups C(ordered) or C(registered), C(phase_<phase>), C(template_<template>), C(region_<region>) and
-    C(provider_<provider>). An order that nobody has taken up is in C(phase_pending), a cluster that was not ordered in
+  - Hosts are in the groups C(ordered) or C(registered), C(phase_<phase>), C(template_<template>), C(region_<region>)
+    and C(provider_<provider>). An order without a phase is in C(phase_pending), a cluster that was not ordered in
     C(provider_registered). The region of an order is its label C(topology.kubernetes.io/region).
-  - Tasks for these hosts run on the controller. The host variables say what is known of the cluster, all with names that begin with
-    C(fleet_), and where its kubeconfig is to be found. The kubeconfig itself is in no variable and in no cache. A play gets it from the
-    lookup P(openfleet.clusters.cluster_kubeconfig#lookup).
-  - The file's name ends in C(fleet.yml) or C(fleet.yaml).
+  - Tasks for these hosts run on the controller. The host variables, which begin with C(fleet_), describe the cluster
+    and the location of its kubeconfig. The kubeconfig itself is in no variable and in no cache. A play reads it with
+    the lookup P(openfleet.clusters.cluster_kubeconfig#lookup).
+  - The name of the inventory file must end in C(fleet.yml) or C(fleet.yaml).
 options:
   plugin:
-    description: Says that the file is for this plugin.
+    description: Name of this plugin.
     type: str
     required: true
     choices: [openfleet.clusters.fleet]
   namespace:
-    description: The namespace of the orders and registries. By default those of all namespaces.
+    description: Namespace of the orders and registries. Defaults to all namespaces.
     type: str
   sources:
-    description: What to take the clusters from. Leave out what the account may not list.
+    description: The objects to read. Omit those that the account has no permission to list.
     type: list
     elements: str
     choices: [orders, registries]
     default: [orders, registries]
   controller:
     description:
-      - The controller of orders, which decides the host variable C(fleet_next_action). Give the value that the event source and the
-        playbooks have.
+      - The controller of orders, on which the host variable C(fleet_next_action) depends. Set the same value as for the
+        event source and the playbooks.
     type: str
     choices: [self, external]
     default: self
   registry_kind:
     description:
       - The form of the registries, as in O(openfleet.clusters.cluster_registry#module:kind).
-      - One that cannot be read is left out, with a warning that names it.
+      - The inventory skips an invalid registry, with a warning that names it.
     type: str
     choices: [ClusterRegistry, ConfigMap]
     default: ClusterRegistry
@@ -59,7 +59,7 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-# A file fleet.yml. The hub is that of KUBECONFIG, as for kubectl.
+# A file fleet.yml. The hub is the one of KUBECONFIG, as for kubectl.
 plugin: openfleet.clusters.fleet
 cache: true
 cache_plugin: ansible.builtin.jsonfile
@@ -67,7 +67,7 @@ cache_connection: ~/.cache/fleet
 cache_timeout: 300
 strict: true
 compose:
-  site: fleet_region | default('nowhere', true)
+  site: fleet_region | default('none', true)
 groups:
   needs_attention: fleet_phase | default('') in ('Failed', 'Degraded') or fleet_healthy | default(true) == false
 keyed_groups:
@@ -89,13 +89,13 @@ from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructa
 from ansible.utils.collection_loader import AnsibleCollectionConfig
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.text import did_you_mean
-from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.inventory import FleetCluster, survey
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.inventory import FleetCluster, list_clusters
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import find_templates
 
-# What a play may know of how the hub is reached. The rest is, or may hold, a secret.
+# The connection options that host variables may have. The others are, or may contain, secrets.
 PUBLIC = ("context", "host", "client_cert", "client_key", "ca_cert", "validate_certs", "no_proxy", "impersonate_user", "impersonate_groups")
 
 
@@ -107,7 +107,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
     def parse(self, inventory: Any, loader: Any, path: str, cache: bool = True) -> None:
         super().parse(inventory, loader, path, cache)
-        self._refuse_unknown(self._read_config_data(path))
+        self._refuse_unknown_options(self._read_config_data(path))
         hub = self._hub_options()
         try:
             fleet = self._fleet(Kube.connect(hub), path, cache)
@@ -116,13 +116,13 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         for cluster in fleet:
             self._add(cluster, _public(hub))
 
-    def _refuse_unknown(self, config: dict[str, Any]) -> None:
-        """An option that does not exist would be passed over, and with it what its author wanted."""
+    def _refuse_unknown_options(self, config: dict[str, Any]) -> None:
+        """Ansible ignores unknown options, so a misspelled one would have no effect."""
         known = {name for option, spec in self.option_definitions.items() for name in (option, *_aliases(spec))}
         for name in config:
             if name not in known:
                 raise AnsibleParserError(
-                    f"There is no option {name}{did_you_mean(name, sorted(known))}; see ansible-doc -t inventory {self.NAME}."
+                    f"The option {name} does not exist{did_you_mean(name, sorted(known))}: see ansible-doc -t inventory {self.NAME}."
                 )
 
     def _hub_options(self) -> dict[str, Any]:
@@ -130,22 +130,22 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         return {name: self.templar.template(value) for name, value in given.items() if value is not None}
 
     def _fleet(self, hub: Kube, path: str, cache: bool) -> list[FleetCluster]:
-        asked = {name: self.get_option(name) for name in ("api_group", "namespace", "sources", "controller", "registry_kind")}
-        # Another hub, or other clusters of it, are not those that were cached.
-        key = f"{self.get_cache_key(path)}_{_digest([hub.target.server, hub.target.impersonate_user, asked])}"
+        query = {name: self.get_option(name) for name in ("api_group", "namespace", "sources", "controller", "registry_kind")}
+        # A cache is valid only for the same hub and the same query.
+        key = f"{self.get_cache_key(path)}_{_digest([hub.target.server, hub.target.impersonate_user, query])}"
         if self.get_option("cache") and cache:
             try:
                 return [FleetCluster(**entry) for entry in self._cache[key]]
             except (KeyError, TypeError):
-                pass  # never cached, too old, or cached by another version of this
-        fleet = survey(
+                pass  # not cached, expired, or cached by another version of this plugin
+        fleet = list_clusters(
             hub,
-            Names(asked["api_group"]),
+            Names(query["api_group"]),
             find_templates(AnsibleCollectionConfig.collection_paths),
-            namespace=asked["namespace"],
-            sources=asked["sources"],
-            external_controller=asked["controller"] == "external",
-            registry_kind=asked["registry_kind"],
+            namespace=query["namespace"],
+            sources=query["sources"],
+            external_controller=query["controller"] == "external",
+            registry_kind=query["registry_kind"],
             warn=self.display.warning,
         )
         if self.get_option("cache"):
@@ -157,7 +157,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         self.inventory.add_host(host)
         for group in cluster.groups:
             self.inventory.add_child(self.inventory.add_group(to_safe_group_name(group, force=True, silent=True)), host)
-        # A cluster is no machine to log in to: what is done to it is done from here.
+        # A cluster is no machine to log in to, so tasks run on the controller.
         local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, "fleet_hub": hub}
         for name, value in (cluster.variables | local).items():
             self.inventory.set_variable(host, name, value)
@@ -168,12 +168,12 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
 
 def _public(hub: dict[str, Any]) -> dict[str, Any]:
-    """How the hub is reached, without what is secret: a kubeconfig only as the file it is in."""
-    told = {name: hub[name] for name in PUBLIC if name in hub}
+    """The connection options of the hub without secrets. A kubeconfig is only included as a path."""
+    public = {name: hub[name] for name in PUBLIC if name in hub}
     if isinstance(hub.get("kubeconfig"), str):
         paths = [str(Path(part).expanduser().absolute()) for part in hub["kubeconfig"].split(os.pathsep) if part]
-        told["kubeconfig"] = os.pathsep.join(paths)
-    return told
+        public["kubeconfig"] = os.pathsep.join(paths)
+    return public
 
 
 def _aliases(spec: dict[str, Any]) -> list[str]:

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The kubeconfig of a host of the fleet inventory, read from the hub at the moment it is used."""
+"""The kubeconfig of a host of the fleet inventory, read from the hub when a task uses it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - Reads the kubeconfig of a host of the inventory P(openfleet.clusters.fleet#inventory) from the hub, for the task that uses it.
-  - The hub is the one that the inventory was read from. What is secret about reaching it, such as a token, is not known to the host;
-    set it as an option here, or in the environment.
-  - The result is a secret. Give it to options that hide it, as O(openfleet.clusters.cluster_order_info#module:kubeconfig) and those of
-    kubernetes.core do, and set C(no_log) on any other task.
+  - Reads the kubeconfig of a host of the inventory P(openfleet.clusters.fleet#inventory) from the hub of that
+    inventory.
+  - Host variables have no secrets. If the hub needs a token or password, set it as an option here, or in the
+    environment.
+  - The result is a secret. Pass it to options that hide it, such as
+    O(openfleet.clusters.cluster_order_info#module:kubeconfig) and those of kubernetes.core. Set C(no_log) on any other
+    task.
 options:
   _terms:
-    description: Names of hosts. By default the host that the task is for.
+    description: Names of hosts. Defaults to the host of the task.
     type: list
     elements: str
 extends_documentation_fragment:
@@ -29,11 +31,11 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Find out what is ordered on a cluster of the fleet that is a hub itself
+- name: Read the orders on a cluster of the fleet that is a hub itself
   openfleet.clusters.cluster_order_info:
     kubeconfig: "{{ lookup('openfleet.clusters.cluster_kubeconfig') }}"
 
-- name: Write a kubeconfig to a file that only its owner can read
+- name: Write a kubeconfig to a file with restricted permissions
   ansible.builtin.copy:
     content: "{{ lookup('openfleet.clusters.cluster_kubeconfig', 'east.dr') | to_nice_yaml }}"
     dest: "{{ scratch }}/east.kubeconfig"
@@ -69,13 +71,13 @@ class LookupModule(LookupBase):
 
     def _kubeconfig(self, host: str, variables: Mapping[str, Any], options: dict[str, Any]) -> Any:
         hosts = variables.get("hostvars") or {}
-        # Not by get(), which for a host that is not there gives something that fails later.
-        found: Mapping[str, Any] = {}
+        # hostvars.get() of an unknown host returns an object that fails later.
+        known: Mapping[str, Any] = {}
         if host in hosts:
-            found = hosts[host]
-        source, hub = found.get("fleet_kubeconfig_source"), found.get("fleet_hub") or {}
+            known = hosts[host]
+        source, hub = known.get("fleet_kubeconfig_source"), known.get("fleet_hub") or {}
         if not isinstance(source, Mapping):
-            raise AnsibleLookupError(f"{host} is no host of the inventory openfleet.clusters.fleet; name one that is.")
+            raise AnsibleLookupError(f"{host} is not a host of the inventory openfleet.clusters.fleet: name one of its hosts.")
         try:
             return kubeconfig_from(Kube.connect(dict(hub) | options), source)
         except KubeError as error:

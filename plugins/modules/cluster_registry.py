@@ -7,17 +7,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_registry
-short_description: Register clusters, and find out how they are
+short_description: Register clusters and check their health
 version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - A registry names clusters that are worked with directly, as disaster recovery does, each with its region and the C(Secret) that has
-    its kubeconfig. It is a C(ClusterRegistry), or a C(ConfigMap) on a hub without that CRD.
-  - The C(Secret)s are yours to make, in the registry's namespace, each with the kubeconfig below the key C(kubeconfig). This module
-    reads them and never writes one.
-  - With O(state=checked) all clusters are looked at, at the same time, and what is found is written into the registry's status. A
-    cluster that refuses its credentials is never called unreachable.
+  - A registry has clusters for direct access, for example by disaster recovery, each with its region and the C(Secret)
+    with its kubeconfig. It is a C(ClusterRegistry), or a C(ConfigMap) on a hub without that CRD.
+  - Create the C(Secret)s yourself, in the namespace of the registry, each with the kubeconfig under the key
+    C(kubeconfig). This module only reads them.
+  - With O(state=checked) the module checks all clusters concurrently and writes their health into the status of the
+    registry. A cluster that refuses its credentials is never reported as unreachable.
 options:
   name:
     description: Name of the registry.
@@ -28,21 +28,23 @@ options:
     type: str
     required: true
   kind:
-    description: The form of the registry. A C(ConfigMap) is one if it has the label C(ramendr.openshift.io/cluster-registry=true).
+    description: The form of the registry. A C(ConfigMap) needs the label C(ramendr.openshift.io/cluster-registry=true).
     type: str
     choices: [ClusterRegistry, ConfigMap]
     default: ClusterRegistry
   state:
     description:
-      - V(present) has the clusters of O(clusters) and O(dr_policy) in the registry, which is made if need be. Others in it stay.
-      - V(absent) has none of O(clusters) in the registry. Without O(clusters), there is no registry; an empty list removes nothing.
-      - V(checked) looks at all clusters of the registry and writes what it finds into the status. A cluster that is not well does not
-        fail the task, see RV(unhealthy).
+      - V(present) adds or updates the clusters of O(clusters) and O(dr_policy). It creates the registry if needed.
+        Other clusters stay.
+      - V(absent) removes O(clusters) from the registry. Without O(clusters) it deletes the registry; an empty list
+        removes nothing.
+      - V(checked) checks all clusters of the registry and writes their health into the status. An unhealthy cluster
+        does not fail the task, see RV(unhealthy).
     type: str
     choices: [present, absent, checked]
     default: present
   clusters:
-    description: The clusters. What is left out stays as it is in the registry.
+    description: The clusters. Fields that you omit stay unchanged in the registry.
     type: list
     elements: dict
     suboptions:
@@ -51,36 +53,38 @@ options:
         type: str
         required: true
       region:
-        description: Where it is.
+        description: Region of the cluster.
         type: str
       endpoint:
-        description: Address of its API server, where it is to be reached by another than the one in its kubeconfig.
+        description: Address of the API server, if it is not the one in the kubeconfig.
         type: str
       kubeconfig_secret:
-        description: Name of the C(Secret) with its kubeconfig. By default C(<name>-kubeconfig).
+        description: Name of the C(Secret) with the kubeconfig. Defaults to C(<name>-kubeconfig) for a new cluster.
         type: str
   dr_policy:
-    description: With O(state=present), also register the clusters of this C(DRPolicy), with the regions of their C(DRCluster)s.
+    description:
+      - With O(state=present), also registers the clusters of this C(DRPolicy), with the regions of their C(DRCluster)s.
     type: str
   timeout:
-    description: With O(state=checked), how many seconds a cluster may take for its answers, in all.
+    description: With O(state=checked), the time for the check of one cluster, in seconds.
     type: int
     default: 10
 notes:
-  - A second O(state=checked) is unchanged unless something about a cluster is different. When a cluster was seen last is no change,
-    and is written at most once a minute.
-  - A kubeconfig from a C(Secret) must hold what it needs. One that names a command to run or files to read is refused, because those
-    would be run and read on the controller.
-  - Credentials that expire within 14 days are warned about.
+  - A repeated O(state=checked) is unchanged unless the health of a cluster changed. A new C(lastSeen) is no change, and
+    is written at most once a minute.
+  - A kubeconfig in a C(Secret) must be self-contained. The module refuses one that runs a command or names files,
+    because these would be run and read on the controller.
+  - The module warns about credentials that expire within 14 days.
 seealso:
   - module: openfleet.clusters.cluster_registry_info
 attributes:
   check_mode:
     support: full
-    details: The hub judges what would be written, and keeps nothing. With O(state=checked) the clusters are looked at.
+    details:
+      - The API server validates each change with a dry run. O(state=checked) checks the clusters and writes no status.
   diff_mode:
     support: full
-    details: Shows the clusters, or what is found of them, before and after.
+    details: Shows the clusters, or with O(state=checked) the status, before and after.
 extends_documentation_fragment:
   - openfleet.clusters.attributes
   - openfleet.clusters.kubernetes
@@ -105,7 +109,7 @@ EXAMPLES = r"""
     namespace: dr
     dr_policy: metro
 
-- name: Find out how they are
+- name: Check their health
   openfleet.clusters.cluster_registry:
     name: peers
     namespace: dr
@@ -113,11 +117,11 @@ EXAMPLES = r"""
     timeout: 3
   register: registry
 
-- name: Name those that are not well
+- name: Show the unhealthy clusters
   ansible.builtin.debug:
     msg: "{{ registry.registry.clusters | rejectattr('healthy') | items2dict(key_name='name', value_name='reason') }}"
 
-- name: Take one out
+- name: Remove one cluster
   openfleet.clusters.cluster_registry:
     name: peers
     namespace: dr
@@ -125,7 +129,7 @@ EXAMPLES = r"""
     clusters:
       - name: west
 
-- name: Remove the registry, and leave the secrets
+- name: Delete the registry and keep the Secrets
   openfleet.clusters.cluster_registry:
     name: peers
     namespace: dr
@@ -134,8 +138,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 registry:
-  description: The registry as it is now, or in check mode would be.
-  returned: success, unless there is none
+  description: The registry after the task; in check mode, as it would be.
+  returned: success, unless the registry does not exist
   type: dict
   contains:
     name:
@@ -149,12 +153,12 @@ registry:
       returned: always
       sample: dr
     kind:
-      description: Its form.
+      description: Form of the registry.
       type: str
       returned: always
       sample: ClusterRegistry
     clusters:
-      description: Its clusters, and how each was found last.
+      description: The clusters and their last known health.
       type: list
       elements: dict
       returned: always
@@ -165,62 +169,62 @@ registry:
           returned: always
           sample: east
         region:
-          description: Where it is. Empty if that is not known.
+          description: Region of the cluster. Empty if it is not set.
           type: str
           returned: always
           sample: eu-east
         endpoint:
-          description: Address of its API server. Empty if it is the one in its kubeconfig.
+          description: Address of the API server. Empty if it is the one in the kubeconfig.
           type: str
           returned: always
           sample: https://api.east.example.com:6443
         kubeconfig_secret:
-          description: Name of the C(Secret) with its kubeconfig.
+          description: Name of the C(Secret) with the kubeconfig.
           type: str
           returned: always
           sample: east-kubeconfig
         healthy:
-          description: Whether it answered and accepted its credentials.
+          description: Whether the cluster answered and accepted the credentials.
           type: bool
-          returned: always, V(null) if it was never looked at
+          returned: always, V(null) before the first check
           sample: true
         reachable:
-          description: Whether anything answered at its address.
+          description: Whether a server answered at the address.
           type: bool
-          returned: always, V(null) if it could not be asked
+          returned: always, V(null) if unknown
           sample: true
         authenticated:
-          description: Whether it accepted its credentials.
+          description: Whether the cluster accepted the credentials.
           type: bool
-          returned: always, V(null) if it did not come to that
+          returned: always, V(null) if unknown
           sample: true
         version:
-          description: Version of its API server.
+          description: Version of the API server.
           type: str
           returned: always
           sample: v1.36.3
         last_seen:
-          description: When it answered last, up to a minute behind.
+          description: When the cluster last answered, up to a minute behind.
           type: str
-          returned: always, V(null) if it never did
+          returned: always, V(null) if it never answered
           sample: "2025-01-01T12:00:00Z"
         credentials_expire:
-          description: When its client certificate or token expires.
+          description: When the client certificate or token expires.
           type: str
-          returned: always, V(null) if neither says so
+          returned: always, V(null) if unknown
           sample: "2026-01-01T12:00:00Z"
         reason:
-          description: The finding in one word, see the documentation of the C(ClusterRegistry).
+          description: The health in one word, see the documentation of the C(ClusterRegistry).
           type: str
-          returned: always, empty if it was never looked at
+          returned: always, empty before the first check
           sample: Healthy
         message:
-          description: What was found and what to do about it. Empty if all is well.
+          description: The cause and what to do. Empty for a healthy cluster.
           type: str
           returned: always
           sample: ""
 unhealthy:
-  description: Names of the clusters that are not well.
+  description: Names of the unhealthy clusters.
   returned: O(state=checked)
   type: list
   elements: str

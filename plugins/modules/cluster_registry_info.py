@@ -7,24 +7,25 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_registry_info
-short_description: Look at registries of clusters
+short_description: Read registries of clusters
 version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - Tells of each registry which clusters it names, and how each of them was found last. The clusters themselves are not asked, that is
-    what O(openfleet.clusters.cluster_registry#module:state=checked) is for.
-  - Without O(name), of all registries in O(namespace) or everywhere. One that cannot be read is left out then, with a warning that
-    names it.
+  - Returns registries with their clusters and the last known health of each. It sends no request to the clusters; use
+    O(openfleet.clusters.cluster_registry#module:state=checked) to check them.
+  - Without O(name) it returns all registries of O(namespace), or of all namespaces. It then skips an invalid registry,
+    with a warning that names it.
 options:
   name:
-    description: Name of the registry, with O(namespace). It is no failure if there is none.
+    description: Name of the registry, with O(namespace). The task does not fail if it does not exist.
     type: str
   namespace:
-    description: Namespace of the registry, or of those to list.
+    description: Namespace of the registries.
     type: str
   kind:
-    description: The form of the registries. A C(ConfigMap) is one if it has the label C(ramendr.openshift.io/cluster-registry=true).
+    description:
+      - The form of the registries. A C(ConfigMap) needs the label C(ramendr.openshift.io/cluster-registry=true).
     type: str
     choices: [ClusterRegistry, ConfigMap]
     default: ClusterRegistry
@@ -37,30 +38,32 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-- name: Look at one registry
+- name: Read one registry
   openfleet.clusters.cluster_registry_info:
     name: peers
     namespace: dr
-  register: found
+  register: one
 
-- name: Say which clusters cannot be reached
+- name: Show the unreachable clusters
   ansible.builtin.debug:
-    msg: "{{ found.registries | map(attribute='clusters') | flatten | selectattr('reachable', 'false') | map(attribute='name') }}"
+    msg: "{{ one.registries | map(attribute='clusters') | flatten | selectattr('reachable', 'false') | map(attribute='name') }}"
 
-- name: Look at all registries
+- name: Read all registries
   openfleet.clusters.cluster_registry_info:
-  register: everywhere
+  register: listed
 
-- name: Say whose credentials need attention
+- name: Show the clusters whose credentials need attention
   ansible.builtin.debug:
-    msg: "{{ everywhere.registries | map(attribute='clusters') | flatten | selectattr('reason', 'in', wanted) | map(attribute='name') }}"
+    msg: "{{ listed.registries | map(attribute='clusters') | flatten | selectattr('reason', 'in', reasons) | map(attribute='name') }}"
   vars:
-    wanted: [CredentialsExpiring, Unauthorized, SecretNotFound, BadKubeconfig]
+    reasons: [CredentialsExpiring, Unauthorized, SecretNotFound, BadKubeconfig]
 """
 
 RETURN = r"""
 registries:
-  description: The registries by namespace and name, each with the fields of RV(openfleet.clusters.cluster_registry#module:registry).
+  description:
+    - The registries, sorted by namespace and name, each with the fields of
+      RV(openfleet.clusters.cluster_registry#module:registry).
   returned: success
   type: list
   elements: dict

@@ -1,8 +1,8 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""All clusters of a hub, those that were ordered and those that are registered, as one list for an inventory. No secret is read.
+"""All ordered and registered clusters of a hub, for an inventory. It reads no Secret.
 
-A cluster that was ordered and is registered under the same name in the same namespace is one cluster.
+An order and a registered cluster with the same name and namespace are one cluster.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..kube.errors import NotFound
 from ..orders.model import ClusterOrder, Names
 from ..orders.observe import provider_type, recorded_cluster
 from ..orders.pending import next_actions
-from ..registry.model import ClusterRegistry, RegisteredCluster, shown_cluster
+from ..registry.model import ClusterRegistry, RegisteredCluster, cluster_result
 from ..registry.store import RegistryStore
 from ..templates.catalogue import Template, resolve
 from ..templates.errors import COLLECTION, TemplateError
@@ -26,13 +26,13 @@ Result = TypeVar("Result")
 
 ORDERS, REGISTRIES = "orders", "registries"
 REGION_LABEL = "topology.kubernetes.io/region"
-NOT_TAKEN_UP = "Pending"
+PENDING = "Pending"
 UNKNOWN, REGISTERED = "unknown", "registered"
 
 
 @dataclass
 class FleetCluster:
-    """A cluster as a host: what is known of it, the groups it is in. Names of groups are as they come, not yet as Ansible wants them."""
+    """A cluster as a host of the inventory. Names of groups are not yet valid for Ansible."""
 
     name: str
     namespace: str
@@ -41,11 +41,11 @@ class FleetCluster:
 
     @property
     def host(self) -> str:
-        """Neither name can have a dot, so no two clusters have the same."""
+        """Unique, because neither name can have a dot."""
         return f"{self.name}.{self.namespace}"
 
 
-def survey(
+def list_clusters(
     hub: Kube,
     names: Names,
     templates: Mapping[str, Template],
@@ -56,16 +56,16 @@ def survey(
     registry_kind: str,
     warn: Callable[[str], None],
 ) -> list[FleetCluster]:
-    """The clusters of the hub, or of one namespace of it. `warn` is told of registries that cannot be read."""
+    """The clusters of the hub, or of one namespace. Calls `warn` for an invalid registry."""
     fleet: dict[str, FleetCluster] = {}
 
-    def entry(name: str, place: str) -> FleetCluster:
-        made = FleetCluster(name, place)
-        return fleet.setdefault(made.host, made)
+    def entry(name: str, cluster_namespace: str) -> FleetCluster:
+        cluster = FleetCluster(name, cluster_namespace)
+        return fleet.setdefault(cluster.host, cluster)
 
-    unknown: list[str] = []
+    missing_kinds: list[str] = []
     if ORDERS in sources:
-        items = _known(lambda: hub.list_all(names.api_version, "ClusterOrder", namespace), "ClusterOrder", unknown)
+        items = _list_kind(lambda: hub.list_all(names.api_version, "ClusterOrder", namespace), "ClusterOrder", missing_kinds)
         orders = [ClusterOrder.from_object(item, names.group) for item in items]
         for order in orders:
             _add_order(entry(order.name, order.namespace), order, templates)
@@ -73,20 +73,21 @@ def survey(
         for order, action in zip(orders, actions or (), strict=actions is not None):
             entry(order.name, order.namespace).variables["fleet_next_action"] = action or ""
     if REGISTRIES in sources:
-        for registry in _known(lambda: RegistryStore(hub, registry_kind).all(namespace, warn), registry_kind, unknown):
+        for registry in _list_kind(lambda: RegistryStore(hub, registry_kind).list_valid(namespace, warn), registry_kind, missing_kinds):
             for cluster in registry.clusters:
                 _add_registered(entry(cluster.name, registry.namespace), registry, cluster)
-    if len(unknown) == len(sources):
-        raise NotFound(f"The hub {hub.target.server} does not know the kind {' or '.join(unknown)}; install the CRDs of {COLLECTION}.")
+    if len(missing_kinds) == len(sources):
+        kinds = " or ".join(missing_kinds)
+        raise NotFound(f"The hub {hub.target.server} does not have the kind {kinds}: install the CRDs of {COLLECTION}.")
     return sorted(fleet.values(), key=lambda cluster: cluster.host)
 
 
-def _known(read: Callable[[], list[Result]], kind: str, unknown: list[str]) -> list[Result]:
-    """What is read; nothing where the hub does not know the kind."""
+def _list_kind(read: Callable[[], list[Result]], kind: str, missing_kinds: list[str]) -> list[Result]:
+    """Call `read`. On a hub without this kind, return nothing and note the kind."""
     try:
         return read()
     except NotFound:
-        unknown.append(kind)
+        missing_kinds.append(kind)
         return []
 
 
@@ -94,7 +95,7 @@ def _add_order(cluster: FleetCluster, order: ClusterOrder, templates: Mapping[st
     metadata = order.raw["metadata"]
     template = order.template_id.removeprefix(f"{COLLECTION}.")
     region = str((metadata.get("labels") or {}).get(REGION_LABEL) or recorded_cluster(order).region)
-    provider, phase = _provider(order, templates), order.phase or NOT_TAKEN_UP
+    provider, phase = _provider(order, templates), order.phase or PENDING
     cluster.variables |= {
         "fleet_name": order.name,
         "fleet_namespace": order.namespace,
@@ -119,7 +120,7 @@ def _add_order(cluster: FleetCluster, order: ClusterOrder, templates: Mapping[st
 
 
 def _add_registered(cluster: FleetCluster, registry: ClusterRegistry, entry: RegisteredCluster) -> None:
-    health = shown_cluster(entry, registry.health.get(entry.name))
+    health = cluster_result(entry, registry.health.get(entry.name))
     known = cluster.variables
     known |= {
         "fleet_name": entry.name,
@@ -130,21 +131,21 @@ def _add_registered(cluster: FleetCluster, registry: ClusterRegistry, entry: Reg
         "fleet_provider": known.get("fleet_provider", REGISTERED),
         "fleet_region": entry.region or known.get("fleet_region", ""),
         "fleet_api_url": entry.endpoint or known.get("fleet_api_url", ""),
-        # Whoever registers a cluster has chosen how it is to be reached.
+        # A registry says how to reach the cluster, so its Secret has priority.
         "fleet_kubeconfig_source": {"namespace": registry.namespace, "secret": entry.kubeconfig_secret, "endpoint": entry.endpoint},
     }
-    finding = ("healthy", "reachable", "authenticated", "version", "last_seen", "credentials_expire", "reason")
-    known |= {f"fleet_{key}": health[key] for key in finding}
+    fields = ("healthy", "reachable", "authenticated", "version", "last_seen", "credentials_expire", "reason")
+    known |= {f"fleet_{key}": health[key] for key in fields}
     groups = ["registered", f"provider_{known['fleet_provider']}"]
     if entry.region:
-        # Of two regions, the registry's is the one that counts for disaster recovery.
+        # The region of the registry counts for disaster recovery, so it has priority.
         cluster.groups = [group for group in cluster.groups if not group.startswith("region_")]
         groups.append(f"region_{entry.region}")
     cluster.groups += [group for group in groups if group not in cluster.groups]
 
 
 def _provider(order: ClusterOrder, templates: Mapping[str, Template]) -> str:
-    """Who makes the cluster: as the order says, or else its template."""
+    """The provider that the order records, or else that of its template."""
     try:
         return provider_type(order) or resolve(order.template_id, templates).provider or UNKNOWN
     except TemplateError:

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The kubeconfig of a cluster of the fleet, read from the hub when it is needed. What it returns is secret."""
+"""Reads the kubeconfig of a cluster of the fleet from the hub. The result is secret."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ..providers.factory import ProviderFactory
 
 
 def kubeconfig_from(hub: Kube, source: Mapping[str, str]) -> Object:
-    """The kubeconfig that `source` leads to: in the Secret of a registered cluster, or that of the cluster of an order."""
+    """The kubeconfig of a registered cluster, from its Secret, or of an ordered cluster, from its provider."""
     namespace = source["namespace"]
     if "secret" in source:
         return kubeconfig_of(hub.get("v1", "Secret", source["secret"], namespace), source["endpoint"])
-    names, called = Names(source["api_group"]), f"{namespace}/{source['order']}"
+    names, order_name = Names(source["api_group"]), f"{namespace}/{source['order']}"
     item = hub.find(names.api_version, "ClusterOrder", source["order"], namespace)
     if item is None:
-        raise NotFound(f"There is no order {called} any more; read the inventory anew.")
+        raise NotFound(f"The order {order_name} no longer exists: refresh the inventory.")
     order = ClusterOrder.from_object(item, names.group)
     provider = ProviderFactory.for_cluster(provider_type(order) or source["provider"], cluster_ref(hub, order))
-    return self_contained(provider.kubeconfig(recorded_cluster(order)).content, f"The cluster of {called} has a kubeconfig")
+    return self_contained(provider.kubeconfig(recorded_cluster(order)).content, f"The cluster of {order_name} has a kubeconfig")

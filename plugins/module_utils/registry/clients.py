@@ -1,9 +1,9 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Connections to registered clusters, made from the kubeconfigs in Secrets of the hub, and how each cluster is found.
+"""Connections to registered clusters from the kubeconfigs in Secrets of the hub, and health checks over them.
 
-A connection is made anew when its Secret has changed, which is looked at before each use, and once when the cluster answers 401.
-Trouble with the hub is never taken for trouble with a cluster: it is a HubFailure, and then nothing is known of the cluster.
+Each use reads the Secret first. A changed Secret, or one 401 of the cluster, replaces the connection. An error of the
+hub is a HubError and never the health of a cluster: the health is then unknown.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ from ..common.types import Object
 from ..kube.client import Kube
 from ..kube.errors import KubeError, NotFound, Unauthorized, Unreachable, Untrusted
 from ..kube.untrusted import Expiry, expiry_of, kubeconfig_of, target_of
-from .model import HEALTHY, ClusterHealth, RegisteredCluster, SecretNotFound
+from .health import HEALTHY, ClusterHealth, SecretNotFound
+from .model import RegisteredCluster
 
 Result = TypeVar("Result")
 
-# Threads that wait for an answer cost little. This many dead clusters delay nobody; more of them delay the rest by their own time.
-AT_ONCE = 64
-# Every cluster has it, its uid tells clusters apart, and an account that may not read it can do little else.
-EVERYWHERE = "kube-system"
+# Waiting threads cost little. Up to this many silent clusters delay no other one.
+MAX_THREADS = 64
+# Each cluster has this namespace, and an account without permission to read it has few others.
+PROBED_NAMESPACE = "kube-system"
 
 
-class HubFailure(KubeError):
-    """The hub did not give a Secret out, for a reason of its own."""
+class HubError(KubeError):
+    """The hub did not return a Secret."""
 
     def __init__(self, cause: KubeError) -> None:
         super().__init__(f"The hub: {cause}")
@@ -41,7 +42,7 @@ class HubFailure(KubeError):
 
 @dataclass(frozen=True)
 class Client:
-    """A connection, the version of the Secret that it was made from, and until when its credentials hold."""
+    """A connection, the version of its Secret, and when its credentials expire."""
 
     kube: Kube
     version: tuple[str, str, str]
@@ -49,9 +50,9 @@ class Client:
 
 
 class ClusterClients:
-    """The connections to the clusters of one namespace's registries. Safe to use from several threads at once.
+    """The connections to the clusters of the registries in one namespace. Safe for concurrent use.
 
-    `seconds` is how long a cluster may take for an answer in all.
+    `seconds` is the time that a health check may take for one cluster.
     """
 
     def __init__(self, hub: Kube, namespace: str, seconds: float) -> None:
@@ -59,64 +60,65 @@ class ClusterClients:
         self._namespace = namespace
         self._seconds = seconds
         self._clients: dict[str, Client] = {}
-        self._guard = threading.Lock()
+        self._mutex = threading.Lock()
 
     def client(self, cluster: RegisteredCluster) -> Client:
-        """The connection to a cluster. Nothing is sent to the cluster yet."""
-        with self._guard:
+        """The connection to a cluster. This sends no request to the cluster."""
+        with self._mutex:
             known = self._clients.pop(cluster.name, None)
         secret = self._secret(cluster)
         metadata = secret["metadata"]
         version = (metadata["uid"], metadata["resourceVersion"], cluster.endpoint)
         if known is not None and known.version == version:
-            with self._guard:
+            with self._mutex:
                 return self._clients.setdefault(cluster.name, known)
-        # What an old kubeconfig allowed is over, also where there is no new one or it is of no use.
+        # The old connection is already dropped: it must not be used if the new kubeconfig is invalid.
         credentials = target_of(kubeconfig_of(secret, cluster.endpoint))
-        # Half of the time for each request, of which a look has two. What fails is tried again here, where it is known whose time it takes.
+        # A check has two requests, so each gets half of the time. `_probe` retries, because it knows how much time is
+        # left.
         timeout = urllib3.Timeout(total=self._seconds / 2)
-        made = Client(Kube(credentials, timeout, tries=1), version, expiry_of(credentials))
-        with self._guard:
-            self._clients[cluster.name] = made
-        return made
+        client = Client(Kube(credentials, timeout, tries=1), version, expiry_of(credentials))
+        with self._mutex:
+            self._clients[cluster.name] = client
+        return client
 
     def call(self, cluster: RegisteredCluster, work: Callable[[Kube], Result]) -> Result:
-        """Do `work` with the connection to a cluster. After a 401 once more, with a connection that is made anew."""
+        """Call `work` with the connection to a cluster. After a 401, retry once with a new connection."""
         used = self.client(cluster)
         try:
             return work(used.kube)
         except Unauthorized:
-            with self._guard:
+            with self._mutex:
                 if self._clients.get(cluster.name) is used:
                     del self._clients[cluster.name]
         return work(self.client(cluster).kube)
 
-    def look(self, clusters: Sequence[RegisteredCluster]) -> dict[str, ClusterHealth]:
-        """How the clusters are found now, all at once. HubFailure if the hub keeps us from looking."""
+    def check(self, clusters: Sequence[RegisteredCluster]) -> dict[str, ClusterHealth]:
+        """Check the health of all clusters concurrently. HubError if the hub does not return a Secret."""
         now = self._hub.server_time() or datetime.now(UTC)
-        with self._guard:
+        with self._mutex:
             names = {cluster.name for cluster in clusters}
             self._clients = {name: client for name, client in self._clients.items() if name in names}
         if not clusters:
             return {}
-        with ThreadPoolExecutor(min(len(clusters), AT_ONCE)) as threads:
-            found = threads.map(lambda cluster: self._look_at(cluster, now), clusters)
-            return {cluster.name: health for cluster, health in zip(clusters, found, strict=True)}
+        with ThreadPoolExecutor(min(len(clusters), MAX_THREADS)) as threads:
+            checked = threads.map(lambda cluster: self._check_cluster(cluster, now), clusters)
+            return {cluster.name: health for cluster, health in zip(clusters, checked, strict=True)}
 
-    def _look_at(self, cluster: RegisteredCluster, now: datetime) -> ClusterHealth:
+    def _check_cluster(self, cluster: RegisteredCluster, now: datetime) -> ClusterHealth:
         try:
-            version = self.call(cluster, self._ask)
+            version = self.call(cluster, self._probe)
             health = ClusterHealth(HEALTHY, reachable=True, authenticated=True, version=version)
-        except HubFailure:
+        except HubError:
             raise
         except KubeError as error:
             health = ClusterHealth.of_error(error)
-        with self._guard:
+        with self._mutex:
             client = self._clients.get(cluster.name)
         return health.with_expiry(client.expiry if client else None, now)
 
-    def _ask(self, kube: Kube) -> str:
-        """The cluster's version, if it knows who asks. A connection that broke at once may have been an old one: that is tried again."""
+    def _probe(self, kube: Kube) -> str:
+        """The version of an authenticated cluster. A connection that broke early may have been stale, so retry once."""
         began = time.monotonic()
         try:
             return _version(kube)
@@ -132,14 +134,14 @@ class ClusterClients:
             return self._hub.get("v1", "Secret", cluster.kubeconfig_secret, self._namespace)
         except NotFound:
             raise SecretNotFound(
-                f"There is no Secret {self._namespace}/{cluster.kubeconfig_secret}; put the kubeconfig of {cluster.name} into it."
+                f"The Secret {self._namespace}/{cluster.kubeconfig_secret} does not exist: create it with the kubeconfig of {cluster.name}."
             ) from None
         except KubeError as error:
-            raise HubFailure(error) from error
+            raise HubError(error) from error
 
 
 def _version(kube: Kube) -> str:
-    # Anybody may ask for the version, so that alone proves nothing about the credentials.
+    # Anonymous clients may read the version, so it says nothing about the credentials.
     version = kube.version()
-    kube.find("v1", "Namespace", EVERYWHERE)
+    kube.find("v1", "Namespace", PROBED_NAMESPACE)
     return version

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Registries on the hub, in either form: find, change, remove, write what was found, and read a DRPolicy's clusters."""
+"""Registries on the hub, in either form: reads, changes and deletes them, writes their status, reads DRPolicies."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ from typing import Any
 from ..common.types import Object
 from ..kube.client import Kube, retry_on_conflict
 from ..kube.errors import NotFound
+from .health import ClusterHealth
 from .model import (
     API_VERSION,
     CONFIG_MAP,
     KINDS,
     LABEL,
     BadRegistry,
-    ClusterHealth,
     ClusterRegistry,
     RegisteredCluster,
-    next_status,
     with_clusters,
     without_clusters,
-    without_times,
 )
+from .status import next_status, without_times
 
 
 @dataclass(frozen=True)
 class RegistryChange:
-    """A registry before and after; None where there is none. `changed` leaves out when clusters were seen."""
+    """A registry before and after a change; None if it does not exist. `changed` ignores lastSeen."""
 
     changed: bool
     before: ClusterRegistry | None
@@ -38,7 +37,7 @@ class RegistryChange:
 
 
 class RegistryStore:
-    """The registries of one kind. In check mode the hub judges what would be written, and keeps nothing."""
+    """The registries of one kind. In check mode each write is a dry run."""
 
     def __init__(self, hub: Kube, kind: str, check_mode: bool = False) -> None:
         self._hub = hub
@@ -52,45 +51,45 @@ class RegistryStore:
     def get(self, namespace: str, name: str) -> ClusterRegistry:
         registry = self.find(namespace, name)
         if registry is None:
-            raise NotFound(f"There is no {self._kind} {namespace}/{name}; make it with state=present, or check the names.")
+            raise NotFound(f"{self._kind} {namespace}/{name} does not exist: create it with state=present, or check the names.")
         return registry
 
-    def all(self, namespace: str | None, warn: Callable[[str], None]) -> list[ClusterRegistry]:
-        """All that can be read. Of one that cannot `warn` is told: who spoils a registry in one namespace takes none from the others."""
+    def list_valid(self, namespace: str | None, warn: Callable[[str], None]) -> list[ClusterRegistry]:
+        """All valid registries. Calls `warn` for an invalid one, so that it does not hide those of other namespaces."""
         selector = f"{LABEL}=true" if self._kind == CONFIG_MAP else ""
         registries = []
         for item in self._hub.list_all(KINDS[self._kind], self._kind, namespace, selector):
             try:
                 registries.append(ClusterRegistry.from_object(item))
             except BadRegistry as error:
-                warn(f"A registry is left out: {error}")
+                warn(f"Skipped an invalid registry: {error}")
         return registries
 
     def register(self, namespace: str, name: str, wanted: Sequence[Mapping[str, Any]]) -> RegistryChange:
-        """Have these clusters in the registry, which is made if need be. Other clusters in it stay."""
+        """Add or update these clusters. Creates the registry if needed. Other clusters stay."""
 
         def change(registry: ClusterRegistry) -> tuple[RegisteredCluster, ...]:
-            return with_clusters(registry.clusters, wanted, registry.called)
+            return with_clusters(registry.clusters, wanted, str(registry))
 
         return retry_on_conflict(lambda: self._change(namespace, name, change, create=True))
 
     def unregister(self, namespace: str, name: str, clusters: Sequence[str]) -> RegistryChange:
-        """Have none of these clusters in the registry."""
+        """Remove these clusters from the registry."""
         return retry_on_conflict(
             lambda: self._change(namespace, name, lambda registry: without_clusters(registry.clusters, clusters), create=False)
         )
 
-    def remove(self, namespace: str, name: str) -> RegistryChange:
-        """Have no such registry. The Secrets that it names stay."""
+    def delete(self, namespace: str, name: str) -> RegistryChange:
+        """Delete the registry. Its Secrets stay."""
         registry = self.find(namespace, name)
         if registry is None:
             return RegistryChange(False, None, None)
-        self._refuse_another(registry)
+        self._require_label(registry)
         return RegistryChange(self._hub.delete(registry.raw, checked=True, dry_run=self._check_mode), registry, None)
 
-    def record(self, namespace: str, name: str, found: Mapping[str, ClusterHealth], now: datetime) -> RegistryChange:
-        """Write how the clusters were found."""
-        return retry_on_conflict(lambda: self._record(self.get(namespace, name), found, now))
+    def write_status(self, namespace: str, name: str, checked: Mapping[str, ClusterHealth], now: datetime) -> RegistryChange:
+        """Write the results of a health check."""
+        return retry_on_conflict(lambda: self._write_status(self.get(namespace, name), checked, now))
 
     def _change(
         self, namespace: str, name: str, change: Callable[[ClusterRegistry], tuple[RegisteredCluster, ...]], *, create: bool
@@ -99,38 +98,38 @@ class RegistryStore:
         if before is None:
             if not create:
                 return RegistryChange(False, None, None)
-            made = ClusterRegistry(namespace, name, self._kind)
-            made = replace(made, clusters=change(made))
-            return RegistryChange(True, None, ClusterRegistry.from_object(self._hub.create(made.to_object(), dry_run=self._check_mode)))
-        self._refuse_another(before)
+            new = ClusterRegistry(namespace, name, self._kind)
+            new = replace(new, clusters=change(new))
+            return RegistryChange(True, None, ClusterRegistry.from_object(self._hub.create(new.to_object(), dry_run=self._check_mode)))
+        self._require_label(before)
         after = replace(before, clusters=change(before))
         if after == before:
             return RegistryChange(False, before, before)
         written = self._hub.patch(before.raw, after.spec_change(), dry_run=self._check_mode)
         return RegistryChange(True, before, ClusterRegistry.from_object(written))
 
-    def _record(self, registry: ClusterRegistry, found: Mapping[str, ClusterHealth], now: datetime) -> RegistryChange:
-        self._refuse_another(registry)
-        before, status = registry.status, next_status(registry, found, now)
+    def _write_status(self, registry: ClusterRegistry, checked: Mapping[str, ClusterHealth], now: datetime) -> RegistryChange:
+        self._require_label(registry)
+        before, status = registry.status, next_status(registry, checked, now)
         if before == status:
             return RegistryChange(False, registry, registry)
         subresource = "" if self._kind == CONFIG_MAP else "status"
         written = self._hub.patch(registry.raw, registry.status_change(status), subresource=subresource, dry_run=self._check_mode)
         return RegistryChange(without_times(before) != without_times(status), registry, ClusterRegistry.from_object(written))
 
-    def _refuse_another(self, registry: ClusterRegistry) -> None:
-        """A ConfigMap that does not say that it is a registry is somebody else's, and stays as it is."""
+    def _require_label(self, registry: ClusterRegistry) -> None:
+        """Refuse to change a ConfigMap that is not marked as a registry."""
         if self._kind == CONFIG_MAP and (registry.raw["metadata"].get("labels") or {}).get(LABEL) != "true":
-            raise BadRegistry(f"{registry.called} is no registry: it lacks the label {LABEL}=true. Give it that, or choose another name.")
+            raise BadRegistry(f"{registry} is not a registry: it lacks the label {LABEL}=true. Add the label, or choose another name.")
 
 
 def clusters_of_policy(hub: Kube, policy: str) -> list[Object]:
-    """The clusters of a DRPolicy, each with the region of its DRCluster, as clusters to register."""
+    """The clusters of a DRPolicy as entries to register, each with the region of its DRCluster."""
     item = hub.get(API_VERSION, "DRPolicy", policy)
-    found = []
+    entries = []
     for name in item["spec"].get("drClusters") or []:
         cluster = hub.find(API_VERSION, "DRCluster", name)
         if cluster is None:
-            raise BadRegistry(f"DRPolicy {policy} names the cluster {name}, of which there is no DRCluster; make that first.")
-        found.append({"name": name, "region": (cluster.get("spec") or {}).get("region") or None})
-    return found
+            raise BadRegistry(f"DRPolicy {policy} names the cluster {name}, which has no DRCluster: create that first.")
+        entries.append({"name": name, "region": (cluster.get("spec") or {}).get("region") or None})
+    return entries

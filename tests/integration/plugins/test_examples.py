@@ -163,19 +163,19 @@ def test_examples_of_registries(hub: Access, tmp_path: Path) -> None:
         kubeconfig = f"--from-file=kubeconfig={hub.kubeconfig}"
         for name in ("east-kubeconfig", "west-admin"):
             hub.kubectl("create", "secret", "generic", name, "-n", "dr", kubeconfig)
-        register, policy, check, tell, *remove = examples("cluster_registry")
+        register, policy, check, show, *remove = examples("cluster_registry")
         with policies(hub):
-            played = run(hub, tmp_path, [register, policy, check, tell, *examples("cluster_registry_info"), *remove])
+            played = run(hub, tmp_path, [register, policy, check, show, *examples("cluster_registry_info"), *remove])
         assert hub.get("secret", "west-admin", "-n", "dr")
     finally:
         hub.kubectl("delete", "namespace", "dr", "--wait=false")
     assert played.code == 0, played.output
-    # The address of west is one that nobody has.
+    # No host has the address of west.
     reasons = {"west": "Unreachable", "dr1": "SecretNotFound", "dr2": "SecretNotFound"}
-    assert played["Name those that are not well"].result["msg"] == reasons
-    assert played["Say which clusters cannot be reached"].result["msg"] == ["west"]
-    assert played["Say whose credentials need attention"].result["msg"] == ["dr1", "dr2"]
-    assert played["Remove the registry, and leave the secrets"].changed
+    assert played["Show the unhealthy clusters"].result["msg"] == reasons
+    assert played["Show the unreachable clusters"].result["msg"] == ["west"]
+    assert played["Show the clusters whose credentials need attention"].result["msg"] == ["dr1", "dr2"]
+    assert played["Delete the registry and keep the Secrets"].changed
 
 
 def test_examples_of_s3_coordination(s3: StoreAccess, tmp_path: Path) -> None:
