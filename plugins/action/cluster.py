@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Make, change or remove a cluster with any provider. Documented in the module of the same name."""
+"""Create, update or delete a cluster with any provider. Documented in the module of the same name."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ class ActionModule(ClusterAction):
 
     def work_on(self, subject: TaskCluster, parameters: dict[str, Any]) -> dict[str, Any]:
         waits = parameters["wait"] and not self.check_mode
-        work = self._remove if parameters["state"] == "absent" else self._make
+        work = self._delete if parameters["state"] == "absent" else self._apply
         return work(subject, parameters, parameters["wait_timeout"] if waits else None)
 
-    def _make(self, subject: TaskCluster, parameters: dict[str, Any], timeout: int | None) -> dict[str, Any]:
+    def _apply(self, subject: TaskCluster, parameters: dict[str, Any], timeout: int | None) -> dict[str, Any]:
         with self.changing(subject, parameters) as provider:
-            spec = create_or_update(provider, subject.recorded, _request(parameters))
-            answer = self.told_of(subject, provider, spec)
+            cluster = create_or_update(provider, subject.recorded, _request(parameters))
+            result = self.result(provider) | {"cluster": shown(subject, cluster)}
         if timeout is None:
-            return answer
+            return result
         try:
-            return answer | {"cluster": shown(subject, wait_until_ready(subject.reader(), spec, timeout))}
+            return result | {"cluster": shown(subject, wait_until_ready(subject.reader(), cluster, timeout))}
         except KubeError as error:
-            return answer | self.failure(error)
+            return result | self.failure(error)
 
-    def _remove(self, subject: TaskCluster, parameters: dict[str, Any], timeout: int | None) -> dict[str, Any]:
+    def _delete(self, subject: TaskCluster, parameters: dict[str, Any], timeout: int | None) -> dict[str, Any]:
         with self.changing(subject, parameters) as provider:
             gone = provider.delete(subject.recorded)
-            answer = self.told(provider)
+            result = self.result(provider)
         if timeout is None or gone:
-            return answer | {"gone": gone}
+            return result | {"gone": gone}
 
         def again() -> bool:
             with self.changing(subject, parameters) as provider:
@@ -54,8 +54,8 @@ class ActionModule(ClusterAction):
         try:
             wait_until_gone(again, subject.ref.name, timeout)
         except KubeError as error:
-            return answer | {"gone": False} | self.failure(error)
-        return answer | {"gone": True}
+            return result | {"gone": False} | self.failure(error)
+        return result | {"gone": True}
 
 
 def _request(parameters: dict[str, Any]) -> ClusterRequest:

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Collect everything about an order and its cluster for a support case. Documented in the module of the same name."""
+"""Collect diagnostics of an order and its cluster. Documented in the module of the same name."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class ActionModule(ControllerAction):
             if changed and not self.check_mode:
                 _write(dest, content)
         except OSError as error:
-            return {"failed": True, "msg": f"{dest} cannot be written ({error.strerror}); set dest to a file in a folder that is there."}
+            return {"failed": True, "msg": f"Cannot write {dest} ({error.strerror}): set dest to a file in an existing folder."}
         return {"changed": changed, "dest": str(dest), "files": sorted(files), "not_read": files["not_read.txt"].splitlines()}
 
 
 def _write(dest: Path, content: bytes) -> None:
-    """For nobody but its owner to read, and never half of it."""
+    """Only the owner can read the file, and a reader never sees a part of it."""
     handle, beside = tempfile.mkstemp(dir=dest.parent, prefix=f".{dest.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

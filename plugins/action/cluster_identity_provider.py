@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Let people log in to a cluster with an identity provider, or no longer. Documented in the module of the same name."""
+"""Add, update or remove an identity provider of a cluster. Documented in the module of the same name."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ class ActionModule(ClusterAction):
     def work_on(self, subject: TaskCluster, parameters: dict[str, Any]) -> dict[str, Any]:
         name = parameters["identity_provider"]
         if parameters["state"] == "absent":
-            return self.change(subject, parameters, lambda provider, spec: provider.remove_identity_provider(spec, name))
+            return self.change(subject, parameters, lambda provider, cluster: provider.remove_identity_provider(cluster, name))
         wanted = IdentityProvider(name, parameters["type"], parameters["settings"], parameters["secrets"])
-        return self.change(subject, parameters, lambda provider, spec: provider.add_identity_provider(spec, wanted))
+        return self.change(subject, parameters, lambda provider, cluster: provider.add_identity_provider(cluster, wanted))

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Look at a cluster, whatever its provider. Documented in the module of the same name."""
+"""Get the state of a cluster with any provider. Documented in the module of the same name."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class ActionModule(ClusterAction):
 
     def work_on(self, subject: TaskCluster, parameters: dict[str, Any]) -> dict[str, Any]:
         provider = subject.reader()
-        spec = provider.status(subject.recorded)
-        answer: dict[str, Any] = {"changed": False, "exists": spec.exists, "cluster": shown(subject, spec)}
+        cluster = provider.status(subject.recorded)
+        result: dict[str, Any] = {"changed": False, "exists": cluster.exists, "cluster": shown(subject, cluster)}
         if parameters["dns"]:
-            answer["dns"] = provider.dns(spec)
+            result["dns"] = provider.dns(cluster)
         if parameters["with_kubeconfig"]:
-            found = provider.kubeconfig(spec)
-            # Kept in a registered variable, and never printed.
-            answer |= {"cluster_kubeconfig": found.content, "kubeconfig_version": found.version, "_ansible_no_log": True}
-        return answer
+            found = provider.kubeconfig(cluster)
+            # For the registered variable only: Ansible does not print the result.
+            result |= {"cluster_kubeconfig": found.content, "kubeconfig_version": found.version, "_ansible_no_log": True}
+        return result

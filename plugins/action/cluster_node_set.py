@@ -1,13 +1,13 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Have a number of nodes of one class in a cluster. Documented in the module of the same name."""
+"""Set the number of nodes of a resource class in a cluster. Documented in the module of the same name."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import TaskCluster
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import TaskCluster, shown
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_node_set
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.cluster_action import ClusterAction
 
@@ -18,10 +18,7 @@ class ActionModule(ClusterAction):
 
     def work_on(self, subject: TaskCluster, parameters: dict[str, Any]) -> dict[str, Any]:
         if parameters["nodes"] < 0:
-            return {
-                "failed": True,
-                "msg": f"nodes is {parameters['nodes']}; give the number of nodes to have, or 0 to have none of the class.",
-            }
+            return {"failed": True, "msg": f"nodes is {parameters['nodes']}: set the number of nodes, or 0 to remove the resource class."}
         with self.changing(subject, parameters) as provider:
-            spec = provider.scale(provider.status(subject.recorded), parameters["resource_class"], parameters["nodes"])
-            return self.told_of(subject, provider, spec)
+            cluster = provider.scale(provider.status(subject.recorded), parameters["resource_class"], parameters["nodes"])
+            return self.result(provider) | {"cluster": shown(subject, cluster)}

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Place, change or withdraw an order, as its tenant. Documented in the module of the same name."""
+"""Create, update or delete an order, as its tenant. Documented in the module of the same name."""
 
 from __future__ import annotations
 
@@ -29,38 +29,38 @@ class ActionModule(ControllerAction):
             parameters["template_id"],
             parameters["template_parameters"],
             parameters["node_requests"],
-            _texts(parameters["labels"]),
-            _texts(parameters["annotations"]),
+            _strings(parameters["labels"]),
+            _strings(parameters["annotations"]),
         )
         change = order_tenant.place(kube, names, wanted, force=parameters["force"], check_mode=self.check_mode)
         order = ClusterOrder.from_object(change.item, names.group)
-        answer = {"changed": change.changed, "order": order_tenant.shown(order)}
+        result = {"changed": change.changed, "order": order_tenant.shown(order)}
         if change.changed:
-            answer["diff"] = order_tenant.diff(change)
+            result["diff"] = order_tenant.diff(change)
         if parameters["wait"] and not self.check_mode:
             try:
                 order = order_tenant.wait_until_ready(kube, names, order.namespace, order.name, parameters["wait_timeout"])
             except KubeError as error:
-                return answer | self.failure(error)
-        return answer | {"order": order_tenant.shown(order)}
+                return result | self.failure(error)
+        return result | {"order": order_tenant.shown(order)}
 
     def _withdraw(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
         names, namespace, name = Names(parameters["api_group"]), parameters["namespace"], parameters["name"]
         change = order_tenant.withdraw(kube, names, namespace, name, check_mode=self.check_mode)
         if change is None:
             return {"changed": False}
-        answer: dict[str, Any] = {"changed": change.changed}
+        result: dict[str, Any] = {"changed": change.changed}
         if change.changed:
-            answer["diff"] = order_tenant.diff(change)
+            result["diff"] = order_tenant.diff(change)
         if parameters["wait"] and not self.check_mode:
             uid = change.item["metadata"]["uid"]
             try:
                 order_tenant.wait_until_gone(kube, names, namespace, name, uid, parameters["wait_timeout"])
             except KubeError as error:
-                return answer | self.failure(error)
-        return answer
+                return result | self.failure(error)
+        return result
 
 
-def _texts(values: dict[str, Any] | None) -> dict[str, str] | None:
-    """Labels and annotations are texts, also where YAML reads a number."""
+def _strings(values: dict[str, Any] | None) -> dict[str, str] | None:
+    """Values of labels and annotations are strings, also if YAML parses a number."""
     return None if values is None else {str(name): str(value) for name, value in values.items()}

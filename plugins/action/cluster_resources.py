@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Have a set of objects in a cluster, or none of it. Documented in the module of the same name."""
+"""Apply or delete a set of objects in a cluster. Documented in the module of the same name."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class ActionModule(ClusterAction):
     def work_on(self, subject: TaskCluster, parameters: dict[str, Any]) -> dict[str, Any]:
         name = parameters["resource_set"]
         with self.changing(subject, parameters) as provider:
-            spec = provider.status(subject.recorded)
+            cluster = provider.status(subject.recorded)
             if parameters["state"] == "present":
-                provider.apply_resources(spec, ResourceSet(name, parameters["resources"]))
-                return self.told(provider)
-            gone = provider.remove_resources(spec, name)
-            return self.told(provider) | {"gone": gone}
+                provider.apply_resources(cluster, ResourceSet(name, parameters["resources"]))
+                return self.result(provider)
+            gone = provider.remove_resources(cluster, name)
+            return self.result(provider) | {"gone": gone}

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The attributes of modules. A module adds only how far it supports check mode and diff mode, where no other part does."""
+"""The attributes of modules. A module states only its support of check mode and diff mode."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How to reach the hub: the options that every module of this collection shares, named as in kubernetes.core."""
+"""Options that modules for the hub share: the connection, named as in kubernetes.core, orders, clusters and locks."""
 
 from __future__ import annotations
 
@@ -10,52 +10,52 @@ class ModuleDocFragment:
 options:
   kubeconfig:
     description:
-      - Path of a kubeconfig, or its content as a dictionary.
-      - Several paths may be joined by colons. Default is E(KUBECONFIG), then C(~/.kube/config), then the pod that runs this.
-      - May also be set by E(K8S_AUTH_KUBECONFIG).
+      - Path to a kubeconfig, or its content as a dictionary. Separate several paths by colons.
+      - Default is E(KUBECONFIG), then C(~/.kube/config), then the service account of the pod.
+      - Can also be set with E(K8S_AUTH_KUBECONFIG).
     type: raw
   context:
-    description: The context of the kubeconfig to use. May also be set by E(K8S_AUTH_CONTEXT).
+    description: The context of the kubeconfig. Can also be set with E(K8S_AUTH_CONTEXT).
     type: str
   host:
-    description: Address of the API server, instead of a kubeconfig's. May also be set by E(K8S_AUTH_HOST).
+    description: URL of the API server. Replaces that of the kubeconfig. Can also be set with E(K8S_AUTH_HOST).
     type: str
   api_key:
-    description: A bearer token. May also be set by E(K8S_AUTH_API_KEY).
+    description: Bearer token. Can also be set with E(K8S_AUTH_API_KEY).
     type: str
   username:
-    description: A user name for basic authentication. May also be set by E(K8S_AUTH_USERNAME).
+    description: User name for basic authentication. Can also be set with E(K8S_AUTH_USERNAME).
     type: str
   password:
-    description: The password of O(username). May also be set by E(K8S_AUTH_PASSWORD).
+    description: Password of O(username). Can also be set with E(K8S_AUTH_PASSWORD).
     type: str
   client_cert:
-    description: Path of a client certificate. May also be set by E(K8S_AUTH_CERT_FILE).
+    description: Path to a client certificate. Can also be set with E(K8S_AUTH_CERT_FILE).
     type: path
     aliases: [cert_file]
   client_key:
-    description: Path of the key of O(client_cert). May also be set by E(K8S_AUTH_KEY_FILE).
+    description: Path to the key of O(client_cert). Can also be set with E(K8S_AUTH_KEY_FILE).
     type: path
     aliases: [key_file]
   ca_cert:
-    description: Path of the authority that signed the API server's certificate. May also be set by E(K8S_AUTH_SSL_CA_CERT).
+    description: Path to the CA certificate of the API server. Can also be set with E(K8S_AUTH_SSL_CA_CERT).
     type: path
     aliases: [ssl_ca_cert]
   validate_certs:
-    description: Whether the API server's certificate is checked. May also be set by E(K8S_AUTH_VERIFY_SSL).
+    description: Whether to verify the certificate of the API server. Can also be set with E(K8S_AUTH_VERIFY_SSL).
     type: bool
     aliases: [verify_ssl]
   proxy:
-    description: Address of a proxy to the API server. May also be set by E(K8S_AUTH_PROXY).
+    description: URL of an HTTP proxy for the connection. Can also be set with E(K8S_AUTH_PROXY).
     type: str
   no_proxy:
-    description: Host suffixes, separated by commas, that are reached without O(proxy). May also be set by E(K8S_AUTH_NO_PROXY).
+    description: Comma-separated host suffixes that bypass O(proxy). Can also be set with E(K8S_AUTH_NO_PROXY).
     type: str
   impersonate_user:
-    description: Act as this user. May also be set by E(K8S_AUTH_IMPERSONATE_USER).
+    description: User to impersonate. Can also be set with E(K8S_AUTH_IMPERSONATE_USER).
     type: str
   impersonate_groups:
-    description: Act as a member of these groups. May also be set by E(K8S_AUTH_IMPERSONATE_GROUPS).
+    description: Groups to impersonate. Can also be set with E(K8S_AUTH_IMPERSONATE_GROUPS).
     type: list
     elements: str
 requirements:
@@ -64,13 +64,81 @@ requirements:
   - urllib3 >= 2
 """
 
+    ORDERS = r"""
+options:
+  api_group:
+    description: API group of the C(ClusterOrder) resource. The other group in use is C(osac.openshift.io).
+    type: str
+    default: cloudkit.openshift.io
+"""
+
+    # Of modules that select orders.
+    SELECTION = r"""
+options:
+  name:
+    description: Name of one order. Requires O(namespace).
+    type: str
+  namespace:
+    description: Namespace of the order.
+    type: str
+  orders:
+    description: Several orders, each as C(<namespace>/<name>) or as a dictionary with C(name) and C(namespace).
+    type: list
+    elements: raw
+    default: []
+"""
+
+    # Of modules that select orders also by an event.
+    EVENT = r"""
+options: {}
+notes:
+  - If the arguments name no order, the module uses the orders of the event that started the run. Rules engines pass the
+    event in the variable C(ansible_eda). An event of this collection names orders in C(orders) or C(order). The event
+    of a webhook has the ClusterOrder in C(payload), of which the module uses only name and namespace.
+  - Do not pass the event as an argument. Ansible would render the content of a payload as a template.
+"""
+
+    CONTROLLER = r"""
+options:
+  controller:
+    description:
+      - The controller of ClusterOrders. With V(external) another controller owns the phase of an order, its finalizer,
+        and the working namespace with its service account. Conditions of this collection then have the prefix
+        C(openfleet.clusters/).
+    type: str
+    choices: [self, external]
+    default: self
+"""
+
+    CLUSTER = r"""
+options:
+  cluster_order:
+    description:
+      - The ClusterOrder of the cluster. The playbooks of this collection set it for the tasks of templates and hooks.
+      - Not used if O(name) is set.
+    type: dict
+  name:
+    description: Name of a cluster without an order. Requires O(namespace) and O(provider).
+    type: str
+  namespace:
+    description: Namespace of the objects and Secrets of a cluster without an order, on the hub.
+    type: str
+  provider:
+    description:
+      - Provider of the cluster, for example V(hypershift), or C(<namespace>.<collection>.<provider>) of another
+        collection.
+      - Optional for the cluster of an order that has been created. The provider of a cluster cannot be changed.
+    type: str
+"""
+
     LOCK = r"""
 options:
   lock:
     description:
-      - The lock that the run holds, as a template is given it, or RV(openfleet.clusters.cluster_lock#module:lock).
-      - Without one the task takes the lock of the cluster itself, which is that of its order, and gives it back at its end. It fails
-        while a run of the playbooks, or another task, holds it.
+      - The lock that the run holds, for example RV(openfleet.clusters.cluster_lock#module:lock). The playbooks of this
+        collection set it for the tasks of templates and hooks.
+      - Without a lock of this cluster, the task acquires the lock itself and releases it at its end. It fails if
+        another run holds the lock.
     type: dict
     suboptions:
       namespace:
@@ -82,51 +150,23 @@ options:
         type: str
         required: true
       holder:
-        description: Who holds the lock.
+        description: Identity of the holder.
         type: str
         required: true
       token:
-        description: The number that goes with every write.
+        description: Fencing token of every write.
         type: int
         required: true
       duration:
-        description: For how many seconds the lock lasts without being renewed.
+        description: Seconds after which the lock expires without renewal.
         type: int
         required: true
       acquired:
-        description: When the lock was taken.
+        description: Time at which the lock was acquired.
         type: str
         required: true
       version:
-        description: The version of the Lease as it was then.
+        description: Resource version of the Lease at that time.
         type: str
         required: true
-"""
-
-    CLUSTER = r"""
-options:
-  cluster_order:
-    description:
-      - The ClusterOrder whose cluster it is, as a template is given it.
-      - A cluster without an order is named by O(name) and O(namespace).
-    type: dict
-  name:
-    description: The name of a cluster that has no order.
-    type: str
-  namespace:
-    description: The namespace on the hub that has the objects and secrets of a cluster without an order. Required with O(name).
-    type: str
-  provider:
-    description:
-      - Who makes and serves the cluster, V(hypershift) for example, or C(<namespace>.<collection>.<provider>) of another collection.
-      - The cluster of an order stays with the provider that made it, and then this may be left out. Required with O(name).
-    type: str
-"""
-
-    ORDERS = r"""
-options:
-  api_group:
-    description: API group of the C(ClusterOrder) resource. C(osac.openshift.io) is the other group in use.
-    type: str
-    default: cloudkit.openshift.io
 """

@@ -1,21 +1,21 @@
 #!/usr/bin/python
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The documentation and the arguments of an action, which runs on the controller as all of this collection do."""
+"""Documentation and argument spec of the action plugin of the same name."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cloud_provider_info
-short_description: Tell where a provider can make clusters
+short_description: List the clouds and regions of a provider
 version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - It lists the clouds and regions that a provider offers to the account that a cluster of it uses.
+  - Lists the clouds and regions that a provider offers to the account of a cluster.
 options:
   cloud_provider:
-    description: The only cloud to tell of.
+    description: List only this cloud.
     type: str
 extends_documentation_fragment:
   - openfleet.clusters.attributes
@@ -28,7 +28,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: See which regions there are
+- name: List the regions of AWS
   openfleet.clusters.cloud_provider_info:
     name: lab
     namespace: clusters
@@ -45,12 +45,12 @@ cloud_providers:
   elements: dict
   contains:
     id:
-      description: What the cloud is called, as O(openfleet.clusters.cluster#module:cloud_provider) takes it.
+      description: ID of the cloud, a value of O(openfleet.clusters.cluster#module:cloud_provider).
       type: str
       returned: always
       sample: aws
     regions:
-      description: Its regions.
+      description: Regions of the cloud.
       type: list
       elements: dict
       returned: always
@@ -71,10 +71,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument
     Spec,
 )
 
-SPEC: Spec = {
-    **CLUSTER,
-    "cloud_provider": {"type": "str"},
-}
+SPEC: Spec = CLUSTER | {"cloud_provider": {"type": "str"}}
 RULES: dict[str, Any] = CLUSTER_RULES
 
 if __name__ == "__main__":

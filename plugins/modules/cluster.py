@@ -1,71 +1,72 @@
 #!/usr/bin/python
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The documentation and the arguments of an action, which runs on the controller as all of this collection do."""
+"""Documentation and argument spec of the action plugin of the same name."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster
-short_description: Make, change or remove a cluster with any provider
+short_description: Create, update or delete a cluster with any provider
 version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - For tasks of cluster templates, and for clusters without an order. It makes all that the cluster consists of in one task, and takes away
-    what is no longer asked for.
-  - Only what differs is written, under the lock of the cluster. Where a later run has written, this one is refused.
-  - It starts the work and does not wait for it, unless O(wait) is set.
+  - Creates all objects of a cluster in one task, and deletes those that are no longer requested.
+  - Writes only differences, under the lock of the cluster. A write is refused if a later run has written to the object.
+  - Starts the work and does not wait for it, unless O(wait) is set.
+  - For the tasks of cluster templates, and for clusters without an order.
 options:
   state:
     description:
-      - V(present) makes the cluster what is described here.
-      - V(absent) removes all of it. That takes several steps, of which each run does those that can be done; RV(gone) tells when
-        nothing is left.
+      - V(present) creates or updates the cluster.
+      - V(absent) deletes the cluster. A deletion can need several runs, of which each does the steps that are possible.
+        The cluster is deleted when RV(gone) is true.
     type: str
     choices: [present, absent]
     default: present
   version:
-    description: What the cluster is to run, an OpenShift release image or a Kubernetes version. Another one than before updates it.
+    description: OpenShift release image or Kubernetes version. A change updates the cluster.
     type: str
   node_requests:
-    description: The nodes of the cluster, a number of each class.
+    description: The nodes of the cluster by resource class.
     type: list
     elements: dict
     default: []
     suboptions:
       resourceClass:
-        description: The kind of machine.
+        description: Resource class of the machines.
         type: str
         required: true
       numberOfNodes:
-        description: How many of them.
+        description: Number of nodes.
         type: int
         required: true
   cloud_provider:
-    description: The cloud to make the cluster in, where the provider has several.
+    description: Cloud of the cluster, for a provider with several clouds.
     type: str
   region:
-    description: The region to make the cluster in, where the provider has several.
+    description: Region of the cluster, for a provider with several regions.
     type: str
   multi_az:
-    description: Whether to spread the cluster over several zones of its region.
+    description: Whether to spread the cluster over several zones of the region.
     type: bool
     default: false
   settings:
-    description: What else the provider offers. The documentation of the collection has a table for each provider.
+    description: Settings of the provider. The documentation of the provider lists them.
     type: dict
     default: {}
   secrets:
-    description: What the provider needs and nobody may see, a pull secret or a token. The same tables have them.
+    description: Secrets of the provider, for example a pull secret or a token. The documentation of the provider lists
+      them.
     type: dict
     default: {}
   wait:
-    description: Whether to wait until the cluster is ready, or gone. For people at a terminal, since a job that waits holds its place.
+    description: Whether to wait until the cluster is ready or deleted. Do not use it in jobs, which should end early.
     type: bool
     default: false
   wait_timeout:
-    description: For how many seconds to wait at most.
+    description: Seconds to wait at most.
     type: int
     default: 1800
 extends_documentation_fragment:
@@ -82,11 +83,8 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Make the cluster of an order, as the install task of a template
+- name: Create the cluster of an order, in the install tasks of a template
   openfleet.clusters.cluster:
-    cluster_order: "{{ cluster_order }}"
-    provider: "{{ cluster_provider }}"
-    lock: "{{ cluster_lock }}"
     version: quay.io/openshift-release-dev/ocp-release:4.17.0-multi
     node_requests: "{{ node_requests }}"
     settings:
@@ -97,14 +95,11 @@ EXAMPLES = r"""
     secrets:
       pull_secret: "{{ template_parameters.pull_secret }}"
 
-- name: Remove it, as the delete task of a template
+- name: Delete the cluster of an order, in the delete tasks of a template
   openfleet.clusters.cluster:
     state: absent
-    cluster_order: "{{ cluster_order }}"
-    provider: "{{ cluster_provider }}"
-    lock: "{{ cluster_lock }}"
 
-- name: Make a cluster that nobody has ordered
+- name: Create a cluster without an order
   openfleet.clusters.cluster:
     name: lab
     namespace: clusters
@@ -115,12 +110,12 @@ EXAMPLES = r"""
         numberOfNodes: 2
     secrets:
       pull_secret: '{"auths": {}}'
-  no_log: true  # the pull secret is written in the task itself
+  no_log: true  # the task contains the pull secret
 """
 
 RETURN = r"""
 cluster:
-  description: The cluster as its provider sees it.
+  description: The cluster as its provider observes it.
   returned: if O(state=present)
   type: dict
   contains:
@@ -130,84 +125,84 @@ cluster:
       returned: always
       sample: demo
     namespace:
-      description: The namespace on the hub that has its objects and secrets.
+      description: Namespace of the cluster's objects and Secrets on the hub.
       type: str
       returned: always
       sample: orders-demo
     provider:
-      description: Who made it and serves it.
+      description: Provider of the cluster.
       type: str
       returned: always
       sample: hypershift
     internal_id:
-      description: What the provider finds it by.
+      description: ID of the cluster with its provider.
       type: str
       returned: always
       sample: orders-demo/demo
     external_id:
-      description: What the cluster calls itself.
+      description: ID that the cluster has itself.
       type: str
       returned: always
       sample: 0d1c3f8e-6f0e-4b7e-9b6c-7a4f0a2f8f11
     status:
       description:
-        - Where it stands, V(absent), V(cluster_accepted), V(cluster_provisioning), V(cluster_provisioned), V(ready), V(failed),
-          V(deprovisioning) or V(cleanup).
+        - Status of the cluster, V(absent), V(cluster_accepted), V(cluster_provisioning), V(cluster_provisioned),
+          V(ready), V(failed), V(deprovisioning) or V(cleanup).
       type: str
       returned: always
       sample: cluster_provisioning
     status_details:
-      description: Why it stands there, in words.
+      description: Reason of the status.
       type: str
       returned: always
       sample: "Available is False (WaitingForAvailable)"
     retryable:
-      description: Whether trying again may help, where it has failed.
+      description: Whether a retry can succeed, for a cluster that has failed.
       type: bool
       returned: always
       sample: false
     cloud_provider:
-      description: The cloud it is in, where the provider has several.
+      description: Cloud of the cluster, for a provider with several clouds.
       type: str
       returned: always
       sample: aws
     region:
-      description: The region it is in.
+      description: Region of the cluster.
       type: str
       returned: always
       sample: us-east-1
     multi_az:
-      description: Whether it is spread over several zones of its region.
+      description: Whether the cluster is spread over several zones of the region.
       type: bool
       returned: always
       sample: false
     version:
-      description: The release that it is to have.
+      description: Requested release.
       type: str
       returned: always
       sample: quay.io/openshift-release-dev/ocp-release:4.17.0-multi
     api_url:
-      description: Address of its API server.
+      description: URL of the API server.
       type: str
       returned: always
       sample: https://api.demo.example.com:6443
     console_url:
-      description: Address of its web console.
+      description: URL of the web console.
       type: str
       returned: always
       sample: https://console-openshift-console.apps.demo.example.com
     installed:
-      description: Whether it was installed completely once.
+      description: Whether an installation of the cluster has completed.
       type: bool
       returned: always
       sample: true
     updating:
-      description: Whether a change is being rolled out.
+      description: Whether an update is in progress.
       type: bool
       returned: always
       sample: false
     node_sets:
-      description: Its nodes by class.
+      description: Nodes by resource class.
       type: list
       elements: dict
       returned: always
@@ -221,7 +216,7 @@ cluster:
           deleting: false
           preexisting: false
     conditions:
-      description: What it says of itself, by the name of the condition.
+      description: Conditions of the cluster by type.
       type: dict
       returned: always
       sample:
@@ -230,17 +225,17 @@ cluster:
           reason: AsExpected
           message: The hosted control plane is available
     additional_info:
-      description: What else the provider keeps of it.
+      description: Further data of the provider.
       type: dict
       returned: always
       sample: {}
 gone:
-  description: Whether nothing is left.
+  description: Whether the cluster and all its objects are deleted.
   returned: if O(state=absent)
   type: bool
   sample: false
 objects:
-  description: The objects that the change is about.
+  description: The objects of the change.
   returned: success
   type: list
   elements: dict
@@ -256,7 +251,7 @@ objects:
       returned: always
       sample: demo-fc430
     action:
-      description: What was done to it, V(created), V(changed), V(unchanged) or V(deleted), or would be.
+      description: The action, V(created), V(changed), V(unchanged) or V(deleted). In check mode, the predicted action.
       type: str
       returned: always
       sample: created

@@ -1,22 +1,22 @@
 #!/usr/bin/python
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The documentation and the arguments of an action, which runs on the controller as all of this collection do."""
+"""Documentation and argument spec of the action plugin of the same name."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_diagnostics
-short_description: Collect everything about an order and its cluster for a support case
+short_description: Collect diagnostics of an order and its cluster
 version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - Writes one archive with the order, its conditions, its lock, who worked on it, every object in its namespace, events, and what
-    its cluster tells of nodes, namespaces, events and OpenShift's operators.
-  - It holds no secrets. Contents of Secrets are not written, and where one of them occurs elsewhere it is replaced, as are private keys
-    and tokens.
-  - What could not be read is told in the archive and in RV(not_read), and is no failure.
+  - Writes one archive with the order, its conditions, its lock and its runs, every object of its namespace, events, and
+    the nodes, namespaces, events and OpenShift operators of its cluster.
+  - The archive contains no secrets. The module leaves out the content of Secrets, and redacts it, private keys and
+    tokens elsewhere.
+  - An object that cannot be read does not fail the task. The archive and RV(not_read) list it.
 options:
   name:
     description: Name of the order.
@@ -27,19 +27,20 @@ options:
     type: str
     required: true
   dest:
-    description: The archive to write where Ansible runs, a C(.tar.gz) file. It is for its owner only.
+    description: Path of the archive on the controller, a C(.tar.gz) file. Only its owner can read it.
     type: path
     required: true
   client:
-    description: The C(oc) or C(kubectl) to ask with, a name or a path. Default is C(oc), and C(kubectl) where that is missing.
+    description: Name or path of the C(oc) or C(kubectl) binary. Default is C(oc), or C(kubectl) if C(oc) is not
+      installed.
     type: str
 attributes:
   check_mode:
     support: full
-    details: Everything is read, and nothing is written.
+    details: Reads everything and does not write the archive.
   diff_mode:
     support: none
-    details: An archive cannot be shown.
+    details: The archive is a binary file.
 extends_documentation_fragment:
   - openfleet.clusters.attributes
   - openfleet.clusters.kubernetes
@@ -52,36 +53,36 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Collect what a support case needs
+- name: Collect diagnostics for a support case
   openfleet.clusters.cluster_diagnostics:
     name: demo
     namespace: orders
     dest: "{{ playbook_dir }}/orders-demo.tar.gz"
   register: collected
 
-- name: Say what is in it
+- name: Show the content of the archive
   ansible.builtin.debug:
     var: collected.files
 """
 
 RETURN = r"""
 dest:
-  description: Where the archive is.
+  description: Path of the archive.
   returned: success
   type: str
   sample: /home/operator/orders-demo.tar.gz
 files:
-  description: What is in it.
+  description: Files in the archive.
   returned: success
   type: list
   elements: str
   sample: [hub/HostedCluster.json, order.json, summary.txt]
 not_read:
-  description: What could not be read, a line each.
+  description: Objects that could not be read, with the reason.
   returned: success
   type: list
   elements: str
-  sample: ["The cluster was not asked: none is made yet."]
+  sample: ["The cluster was not read: no cluster exists yet."]
 """
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main

@@ -1,39 +1,39 @@
 #!/usr/bin/python
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The documentation and the arguments of an action, which runs on the controller as all of this collection do."""
+"""Documentation and argument spec of the action plugin of the same name."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_identity_provider
-short_description: Let people log in to a cluster with an identity provider
+short_description: Manage an identity provider of a cluster
 version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - It adds an identity provider to those that a cluster has, changes one of the same name, or takes one away. Others stay as they are.
+  - Adds an identity provider to a cluster, updates the one of the same name, or removes it. Does not change the others.
 options:
   state:
     description:
-      - V(present) lets people log in with it.
-      - V(absent) no longer does.
+      - V(present) adds or updates the identity provider.
+      - V(absent) removes it.
     type: str
     choices: [present, absent]
     default: present
   identity_provider:
-    description: The name of the identity provider, which the log-in page shows.
+    description: Name of the identity provider, shown on the log-in page.
     type: str
     required: true
   type:
-    description: Its kind, V(OpenID), V(HTPasswd), V(GitHub), V(GitLab), V(Google) or V(LDAP). Required if O(state=present).
+    description: Type, V(OpenID), V(HTPasswd), V(GitHub), V(GitLab), V(Google) or V(LDAP). Required if O(state=present).
     type: str
   settings:
-    description: What OpenShift's OAuth resource has for that kind, C(issuer) and C(clientID) for example.
+    description: Settings of that type in OpenShift's OAuth resource, for example C(issuer) and C(clientID).
     type: dict
     default: {}
   secrets:
-    description: The secret of that kind by its key, C(clientSecret), C(htpasswd) or C(bindPassword).
+    description: The secret of that type by its key, C(clientSecret), C(htpasswd) or C(bindPassword).
     type: dict
     default: {}
 extends_documentation_fragment:
@@ -48,7 +48,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Let people log in with an OpenID provider
+- name: Add an OpenID provider
   openfleet.clusters.cluster_identity_provider:
     name: lab
     namespace: clusters
@@ -63,7 +63,7 @@ EXAMPLES = r"""
     secrets:
       clientSecret: "{{ lookup('ansible.builtin.env', 'CLIENT_SECRET') }}"
 
-- name: Do so no longer
+- name: Remove the OpenID provider
   openfleet.clusters.cluster_identity_provider:
     state: absent
     name: lab
@@ -74,7 +74,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 objects:
-  description: The objects that the change is about.
+  description: The objects of the change.
   returned: success
   type: list
   elements: dict
@@ -90,7 +90,7 @@ objects:
       returned: always
       sample: demo-fc430
     action:
-      description: What was done to it, V(created), V(changed), V(unchanged) or V(deleted), or would be.
+      description: The action, V(created), V(changed), V(unchanged) or V(deleted). In check mode, the predicted action.
       type: str
       returned: always
       sample: created

@@ -1,27 +1,27 @@
 #!/usr/bin/python
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The documentation and the arguments of an action, which runs on the controller as all of this collection do."""
+"""Documentation and argument spec of the action plugin of the same name."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_info
-short_description: Look at a cluster, whatever its provider
+short_description: Get the state of a cluster with any provider
 version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - It tells where a cluster stands, from its provider and not from its order, and how to reach it.
+  - Reads the state of a cluster from its provider, not from its order.
 options:
   dns:
-    description: Whether to tell the domain of the cluster's applications as RV(dns).
+    description: Whether to return the domain of the cluster's applications in RV(dns).
     type: bool
     default: false
   with_kubeconfig:
     description:
-      - Whether to read the kubeconfig of the cluster's administrator into RV(cluster_kubeconfig).
-      - The result of the task is then hidden, and is there only for the variable that registers it.
+      - Whether to return the kubeconfig of the administrator in RV(cluster_kubeconfig).
+      - Ansible then hides the result of the task. Register it to use it.
     type: bool
     default: false
 extends_documentation_fragment:
@@ -36,38 +36,39 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: See how the cluster of an order is
+- name: Get the cluster of an order
   openfleet.clusters.cluster_info:
     cluster_order: "{{ cluster_order }}"
     provider: "{{ cluster_provider }}"
   register: found
 
-- name: Say where it stands
+- name: Show its status
   ansible.builtin.debug:
     msg: "{{ found.cluster.status }}: {{ found.cluster.status_details }}"
 """
 
 RETURN = r"""
 exists:
-  description: Whether there is such a cluster.
+  description: Whether the cluster exists.
   returned: success
   type: bool
   sample: true
 cluster:
-  description: The cluster as its provider sees it, with the fields of RV(openfleet.clusters.cluster#module:cluster).
+  description: The cluster as its provider observes it, with the fields of
+    RV(openfleet.clusters.cluster#module:cluster).
   returned: success
   type: dict
 dns:
-  description: The domain that the cluster's applications are below.
+  description: Domain of the cluster's applications.
   returned: if O(dns=true)
   type: str
   sample: apps.demo.example.com
 cluster_kubeconfig:
-  description: The content of the kubeconfig. It is not shown, only registered.
+  description: Content of the kubeconfig. Never printed.
   returned: if O(with_kubeconfig=true)
   type: dict
 kubeconfig_version:
-  description: Changes when the kubeconfig does.
+  description: Version of the kubeconfig. It changes with the content.
   returned: if O(with_kubeconfig=true)
   type: str
   sample: "4711"

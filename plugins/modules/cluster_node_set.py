@@ -1,26 +1,26 @@
 #!/usr/bin/python
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The documentation and the arguments of an action, which runs on the controller as all of this collection do."""
+"""Documentation and argument spec of the action plugin of the same name."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_node_set
-short_description: Have a number of nodes of one class in a cluster
+short_description: Set the number of nodes of a resource class in a cluster
 version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - It changes the number of nodes of a class, adds a class, or takes one away.
-  - For clusters without an order, and for repairs. What an order asks for comes back with the next run of C(create_cluster).
+  - Changes the number of nodes of a resource class, adds the class or removes it.
+  - For clusters without an order, and for repairs. The next run of C(create_cluster) restores the nodes of an order.
 options:
   resource_class:
-    description: The kind of machine.
+    description: Resource class of the machines.
     type: str
     required: true
   nodes:
-    description: How many of them there are to be; V(0) takes the whole class away.
+    description: Number of nodes. V(0) removes the resource class.
     type: int
     required: true
 extends_documentation_fragment:
@@ -35,7 +35,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Have three nodes of a class
+- name: Scale a resource class to three nodes
   openfleet.clusters.cluster_node_set:
     name: lab
     namespace: clusters
@@ -46,11 +46,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 cluster:
-  description: The cluster as its provider sees it, with the fields of RV(openfleet.clusters.cluster#module:cluster).
+  description: The cluster as its provider observes it, with the fields of
+    RV(openfleet.clusters.cluster#module:cluster).
   returned: success
   type: dict
 objects:
-  description: The objects that the change is about.
+  description: The objects of the change.
   returned: success
   type: list
   elements: dict
@@ -66,7 +67,7 @@ objects:
       returned: always
       sample: demo-fc430
     action:
-      description: What was done to it, V(created), V(changed), V(unchanged) or V(deleted), or would be.
+      description: The action, V(created), V(changed), V(unchanged) or V(deleted). In check mode, the predicted action.
       type: str
       returned: always
       sample: created

@@ -1,92 +1,92 @@
 #!/usr/bin/python
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The documentation and the arguments of an action, which runs on the controller as all of this collection do."""
+"""Documentation and argument spec of the action plugin of the same name."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_order
-short_description: Place, change or withdraw a cluster order
+short_description: Create, update or delete a cluster order
 version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - Does with a C(ClusterOrder) what a tenant does. The cluster itself is made and removed by whoever watches the orders,
-    or by the playbooks of this collection.
-  - What is not given stays as it is.
+  - Manages a C(ClusterOrder) as a tenant does. The rulebooks or playbooks of this collection then create, update or
+    delete the cluster.
+  - Does not change fields whose options are not set.
 options:
   state:
-    description: V(present) places the order or changes it. V(absent) deletes it, and its cluster with it.
+    description: V(present) creates or updates the order. V(absent) deletes the order and its cluster.
     type: str
     choices: [present, absent]
     default: present
   name:
-    description: Name of the order, which becomes the name of the cluster.
+    description: Name of the order and of its cluster.
     type: str
     required: true
   namespace:
-    description: Namespace of the order. It has to be there.
+    description: Namespace of the order. It must exist.
     type: str
     required: true
   template_id:
     description:
-      - The template that the cluster is made from, see M(openfleet.clusters.cluster_template_info).
-        Without dots it means one of C(openfleet.clusters).
-      - A new order needs one. It cannot be changed later.
+      - The template of the cluster. M(openfleet.clusters.cluster_template_info) lists the templates. A name without
+        dots is a template of C(openfleet.clusters).
+      - Required for a new order. Cannot be changed later.
     type: str
   template_parameters:
     description:
-      - The values of the template's parameters, all that are to differ from its defaults.
-      - They take the place of all that were given before.
+      - Values of the template's parameters. Parameters that are not set have the template's defaults.
+      - Replaces all earlier values.
     type: dict
   node_requests:
-    description: The nodes of the cluster, all of them. With an empty list, those that the template has by default.
+    description: All nodes of the cluster by resource class. An empty list requests the template's default.
     type: list
     elements: dict
     suboptions:
       resourceClass:
-        description: The kind of machine.
+        description: Resource class of the machines.
         type: str
         required: true
       numberOfNodes:
-        description: How many of them.
+        description: Number of nodes.
         type: int
         required: true
   labels:
-    description: Labels that the order shall have, beside those it has.
+    description: Labels to add to the order or to update.
     type: dict
   annotations:
-    description: Annotations that the order shall have, beside those it has.
+    description: Annotations to add to the order or to update.
     type: dict
   force:
-    description: Whether to change what somebody else has set, with C(kubectl) for example. Otherwise the task fails and says who.
+    description: Whether to overwrite fields of another field manager, for example C(kubectl). Without it the task
+      fails.
     type: bool
     default: false
   wait:
     description:
-      - Whether to wait until the cluster is ready, or gone.
-      - The wait ends early when the order has failed in a way that no further attempt can mend.
+      - Whether to wait until the cluster is ready or deleted.
+      - The task fails early if the order has failed and a retry cannot succeed.
     type: bool
     default: false
   wait_timeout:
-    description: For how many seconds to wait. After that the task fails; the order goes on.
+    description: Seconds to wait. After that the task fails, and the order is not affected.
     type: int
     default: 3600
 notes:
-  - The template and its parameters are checked by whoever carries the order out, and the order then says what is wrong.
-    With O(wait=true) this task fails with that message.
-  - In check mode the API server is asked what it would do, and nothing is waited for.
+  - A run validates the template and its parameters later and writes mistakes to the status of the order. With
+    O(wait=true) the task then fails with that message.
 seealso:
   - module: openfleet.clusters.cluster_order_info
   - module: openfleet.clusters.cluster_template_info
 attributes:
   check_mode:
     support: full
-    details: Tells what the API server would make of it.
+    details: The API server validates the order with a dry run. The task does not wait.
   diff_mode:
     support: full
-    details: Of the template's parameters only the names are shown, and which of them change.
+    details: Of template parameters it shows the names and which of them change, never the values.
 extends_documentation_fragment:
   - openfleet.clusters.attributes
   - openfleet.clusters.kubernetes
@@ -107,7 +107,7 @@ EXAMPLES = r"""
     labels:
       team: blue
 
-- name: Ask for a third node and wait until it is there
+- name: Scale the cluster to three nodes and wait
   openfleet.clusters.cluster_order:
     name: demo
     namespace: orders
@@ -118,11 +118,11 @@ EXAMPLES = r"""
     wait_timeout: 1800
   register: ordered
 
-- name: Show where the cluster is
+- name: Show the URL of the cluster
   ansible.builtin.debug:
     var: ordered.order.status.apiURL
 
-- name: Give the cluster back and wait until it is gone
+- name: Delete the order with its cluster and wait
   openfleet.clusters.cluster_order:
     state: absent
     name: demo
@@ -132,22 +132,23 @@ EXAMPLES = r"""
 
 RETURN = r"""
 order:
-  description: The order as it is after the task, or would be.
+  description: The order after the task. In check mode, the predicted order.
   returned: O(state=present)
   type: dict
   contains:
     metadata:
-      description: Name, namespace, labels and the like, without what repeats the spec.
+      description: Metadata of the order, without annotations that repeat the spec.
       type: dict
       returned: always
       sample: {"name": "demo", "namespace": "orders", "generation": 1}
     spec:
-      description: What is ordered. C(templateParameters) is a list of the parameters' names; their values may be secrets.
+      description: Spec of the order. C(templateParameters) lists only the names of the parameters, whose values can be
+        secret.
       type: dict
       returned: always
       sample: {"templateID": "ocp_4_17_small", "templateParameters": ["pull_secret"]}
     status:
-      description: What has become of it; empty until somebody has taken it up. Absent values are left out.
+      description: Status of the order, without empty values. Empty before the first run.
       type: dict
       returned: always
       sample: {"phase": "Ready", "apiURL": "https://api.demo.example.com:6443", "observedGeneration": 1}

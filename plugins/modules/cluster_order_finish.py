@@ -1,81 +1,75 @@
 #!/usr/bin/python
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The documentation and the arguments of an action, which runs on the controller as all of this collection do."""
+"""Documentation and argument spec of the action plugin of the same name."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_order_finish
-short_description: Put down cluster orders, after their templates have run
+short_description: Finish the run of cluster orders
 version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - The last task of a run that carries orders out, for all of its orders at once. It writes their status, goes on with deletions
-    as far as they go, and gives back the locks.
-  - With O(failure) it writes why the run failed, gives back the locks, and fails itself with that message, so that the run does not
-    look as if all were well.
+  - The last task of a run, for all of its orders at once. It writes the status of the orders, continues deletions, and
+    releases the locks.
+  - With O(failure) it writes the failure to the orders, releases the locks, and fails with that message.
 options:
   step:
-    description: What the run has done.
+    description: The step of the run.
     type: str
     choices: [provision, post_install, delete]
     required: true
   orders:
-    description: The orders, as RV(openfleet.clusters.cluster_order_prepare#module:orders) has them.
+    description: The orders, from RV(openfleet.clusters.cluster_order_prepare#module:orders).
     type: list
     elements: dict
     required: true
   skipped_orders:
     description:
-      - The orders that the run skipped, as RV(openfleet.clusters.cluster_order_prepare#module:skipped_orders) has them.
-      - The task fails after it has finished its own orders if one of these is C(failed).
+      - The skipped orders, from RV(openfleet.clusters.cluster_order_prepare#module:skipped_orders).
+      - If one of them is C(failed), the task fails after it has finished its own orders.
     type: list
     elements: dict
     default: []
   failure:
-    description: Why the run failed, if it did.
+    description: The failure of the run.
     type: dict
     suboptions:
       task:
-        description: Name of the task that failed.
+        description: Name of the failed task.
         type: str
         required: true
       error:
-        description: What it said.
+        description: Message of the failed task.
         type: raw
         required: true
       reason:
         description:
-          - Why, in one word, as a failed module of this collection has it in C(reason). Default is V(TaskFailed).
-          - After V(Invalid) and V(NotSupported) the order waits until it is changed. After all others it is tried again by itself.
+          - Reason in one word, the C(reason) of a failed module of this collection. Default is V(TaskFailed).
+          - After V(Invalid) and V(NotSupported) the order waits for a change of its spec. After other reasons it is
+            retried.
         type: str
   wait_timeout:
     description:
-      - For how many seconds to go on looking until the orders are ready, failed or gone. For people at a terminal.
-      - With V(0) the status is what it is now, and whoever watches the clusters goes on.
+      - Seconds to wait until the orders are ready, failed or deleted. Do not use it in jobs, which should end early.
+      - With V(0) the task writes the current status and does not wait.
     type: int
     default: 0
-  controller:
-    description:
-      - Who plays the controller of orders. With V(external) another one does, which owns the phase of an order, the order's own finalizer,
-        and the namespace with the account in it. Then conditions of ours have C(openfleet.clusters/) in front of their names.
-    type: str
-    choices: [self, external]
-    default: self
 seealso:
   - module: openfleet.clusters.cluster_order_prepare
 attributes:
   check_mode:
     support: full
-    details: Nothing is written, and nothing is waited for.
+    details: The task writes nothing and does not wait.
   diff_mode:
     support: none
-    details: A status has no state to compare with.
+    details: Compare the orders with M(openfleet.clusters.cluster_order_info).
 extends_documentation_fragment:
   - openfleet.clusters.attributes
   - openfleet.clusters.kubernetes
+  - openfleet.clusters.kubernetes.controller
   - openfleet.clusters.kubernetes.orders
 """
 
@@ -121,7 +115,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 orders:
-  description: What has become of the orders.
+  description: The orders after the task.
   returned: success
   type: list
   elements: dict
@@ -137,21 +131,22 @@ orders:
       returned: always
       sample: demo
     phase:
-      description: Its phase now. V(Gone) if the order is deleted and nothing is left.
+      description: Phase of the order. V(Gone) if the order is deleted.
       type: str
       returned: always
       sample: Progressing
     changed:
-      description: Whether its status was changed.
+      description: Whether the task changed the status.
       type: bool
       returned: always
       sample: true
 """
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
-from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES, ORDERS, Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import CONTROLLER, KUBERNETES, ORDERS, Spec
 
 SPEC: Spec = {
+    **CONTROLLER,
     "step": {"type": "str", "choices": ["provision", "post_install", "delete"], "required": True},
     "orders": {"type": "list", "elements": "dict", "required": True, "no_log": True},
     "skipped_orders": {"type": "list", "elements": "dict", "default": []},
@@ -164,7 +159,6 @@ SPEC: Spec = {
         },
     },
     "wait_timeout": {"type": "int", "default": 0},
-    "controller": {"type": "str", "choices": ["self", "external"], "default": "self"},
 }
 
 if __name__ == "__main__":

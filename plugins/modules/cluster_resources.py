@@ -1,33 +1,33 @@
 #!/usr/bin/python
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The documentation and the arguments of an action, which runs on the controller as all of this collection do."""
+"""Documentation and argument spec of the action plugin of the same name."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_resources
-short_description: Have a set of objects in a cluster
+short_description: Manage a set of objects in a cluster
 version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - It brings objects into a cluster, whatever its provider, and takes away what the set had before and has no longer.
-  - Objects that are not of the set are never touched.
+  - Applies a set of objects to a cluster with any provider, and deletes objects that the set no longer contains.
+  - Does not change objects outside of the set.
 options:
   state:
     description:
-      - V(present) brings the objects of O(resources) into the cluster.
-      - V(absent) removes all objects of the set. RV(gone) tells when nothing is left.
+      - V(present) applies the objects in O(resources).
+      - V(absent) deletes all objects of the set. They are deleted when RV(gone) is true.
     type: str
     choices: [present, absent]
     default: present
   resource_set:
-    description: The name of the set.
+    description: Name of the set.
     type: str
     required: true
   resources:
-    description: The objects, as Kubernetes has them.
+    description: Kubernetes objects.
     type: list
     elements: dict
     default: []
@@ -43,7 +43,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Have a quota in the cluster
+- name: Apply a quota
   openfleet.clusters.cluster_resources:
     name: lab
     namespace: clusters
@@ -59,7 +59,7 @@ EXAMPLES = r"""
           hard:
             pods: "100"
 
-- name: Have it no longer
+- name: Delete the quota
   openfleet.clusters.cluster_resources:
     state: absent
     name: lab
@@ -70,12 +70,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 gone:
-  description: Whether nothing is left.
+  description: Whether all objects of the set are deleted.
   returned: if O(state=absent)
   type: bool
   sample: false
 objects:
-  description: The objects that the change is about.
+  description: The objects of the change.
   returned: success
   type: list
   elements: dict
@@ -91,7 +91,7 @@ objects:
       returned: always
       sample: demo-fc430
     action:
-      description: What was done to it, V(created), V(changed), V(unchanged) or V(deleted), or would be.
+      description: The action, V(created), V(changed), V(unchanged) or V(deleted). In check mode, the predicted action.
       type: str
       returned: always
       sample: created

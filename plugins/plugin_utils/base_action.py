@@ -1,9 +1,9 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The base of all our actions: they run in the controller's process, where a task costs a tenth of what a module's own process does.
+"""The base of all actions. They run in Ansible's process, where a task costs a tenth of a module in a process of its own.
 
-An action validates its arguments, makes one call into the library, and turns every error of the library into a failed task with one
-sentence. What it returns is printed, so it never holds a secret.
+An action validates its arguments, makes one call into the library, and turns an error of the library into a failed task. Its result is
+printed, so it contains no secret.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument
 
 
 class BaseAction(ActionBase):
-    """A base on this gives its actions a connection; an action has arguments (`SPEC`), rules between them (`RULES`), and `work`."""
+    """An action has arguments (`SPEC`) and rules between them (`RULES`); a base of its own connects it and calls its `work`."""
 
     TRANSFERS_FILES = False
     _requires_connection = False
@@ -30,11 +30,11 @@ class BaseAction(ActionBase):
 
     @abstractmethod
     def run_action(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Connect, and call `work` of the action."""
+        """Do the task and return its result."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         super().run(tmp, task_vars)
-        self.variables = task_vars or {}  # as they were given: none of them is rendered
+        self.variables = task_vars or {}  # not rendered
         _result, parameters = self.validate_argument_spec(argument_spec=self.SHARED | self.SPEC, **self.RULES)
         try:
             return self.run_action(parameters)
@@ -42,7 +42,7 @@ class BaseAction(ActionBase):
             return self.failure(error)
 
     def failure(self, error: Exception) -> dict[str, Any]:
-        """A failed task that says what went wrong, and whether the same may work later."""
+        """The result of a failed task, with its reason and whether a retry can succeed."""
         return {
             "failed": True,
             "msg": str(error),

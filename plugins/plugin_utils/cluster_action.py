@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The base of actions on one cluster: which one it is, under which lock it is changed, and how changes are told."""
+"""The base of actions on one cluster: finds the cluster, acquires its lock and returns the changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.fenced_writer import diff
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import Lock
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import TaskCluster, objects, shown
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import TaskCluster, objects
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Names
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import Provider
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ObservedCluster
@@ -22,7 +22,7 @@ from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_acti
 
 
 class ClusterAction(ControllerAction):
-    """Subclasses work on `subject`; they change it inside `self.changing(subject)`."""
+    """Subclasses read `subject`, and change it inside of `self.changing(subject)`."""
 
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
         names = Names(parameters["api_group"])
@@ -35,12 +35,12 @@ class ClusterAction(ControllerAction):
 
     @abstractmethod
     def work_on(self, subject: TaskCluster, parameters: dict[str, Any]) -> dict[str, Any]:
-        """What the action is for, and what is printed of it."""
+        """Do the task and return its result."""
 
     def changing(self, subject: TaskCluster, parameters: dict[str, Any]) -> AbstractContextManager[Provider]:
-        """The provider under the lock that was given, or else under the cluster's own.
+        """The provider, with the lock of the task or else with the cluster's own lock.
 
-        A lock of another cluster does not count: it is the default in the tasks of a template, which may name other clusters.
+        Ignores the lock of another cluster: it is the default for the tasks of a template, which can name other clusters.
         """
         lock = Lock(**parameters["lock"]) if parameters["lock"] else None
         if lock and (lock.namespace, lock.order) != (subject.lock_namespace, subject.lock_name):
@@ -48,14 +48,11 @@ class ClusterAction(ControllerAction):
         return subject.locked(lock, f"{subject.ref.name}-local-{os.getppid()}-{secrets.token_hex(4)}", self.check_mode)
 
     def change(self, subject: TaskCluster, parameters: dict[str, Any], work: Callable[[Provider, ObservedCluster], None]) -> dict[str, Any]:
-        """Do one change to a cluster that is there, and tell of it."""
+        """Change an existing cluster and return the changes."""
         with self.changing(subject, parameters) as provider:
             work(provider, provider.status(subject.recorded))
-            return self.told(provider)
+            return self.result(provider)
 
-    def told(self, provider: Provider) -> dict[str, Any]:
+    def result(self, provider: Provider) -> dict[str, Any]:
         changes = provider.changes
         return {"changed": any(change.changed for change in changes), "objects": objects(changes), "diff": diff(changes)}
-
-    def told_of(self, subject: TaskCluster, provider: Provider, spec: ObservedCluster) -> dict[str, Any]:
-        return self.told(provider) | {"cluster": shown(subject, spec)}

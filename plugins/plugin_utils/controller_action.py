@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The base of the actions that talk to a cluster's API server."""
+"""The base of the actions that use the API server of the hub."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ansible_collections.openfleet.clusters.plugins.plugin_utils.base_action imp
 
 
 class ControllerAction(BaseAction):
-    """Its actions are given a connection to the cluster that the shared arguments name."""
+    """Passes a connection to the cluster that the shared arguments describe to `work`."""
 
     SHARED: ClassVar[Spec] = KUBERNETES | ORDERS
     ERRORS: ClassVar[tuple[type[Exception], ...]] = (KubeError, TemplateError)
@@ -25,4 +25,4 @@ class ControllerAction(BaseAction):
 
     @abstractmethod
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
-        """What the action is for, and what is printed of it."""
+        """Do the task and return its result."""

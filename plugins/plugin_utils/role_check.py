@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Whether Ansible can read a role's tasks. A play that meets one it cannot read ends at once, for all hosts and without any rescue."""
+"""Loads the tasks of a role before a run. A play that includes a role with a parse error ends for all hosts, without rescue."""
 
 from __future__ import annotations
 
@@ -17,52 +17,52 @@ from ansible.playbook.task import Task
 from ansible.playbook.task_include import TaskInclude
 from ansible.vars.manager import VariableManager
 
-# An entry point of a role, or a file of tasks, whose second part is empty.
-Place = tuple[str, str]
+# An entry point of a role; or a task file and an empty string.
+TaskSource = tuple[str, str]
 
 
 class RoleCheck:
-    """Reads roles as a play would, each once. Several threads may ask; Ansible's reader is used by one at a time."""
+    """Loads each role once, as a play does. Threads can share it, and use Ansible's loader one at a time."""
 
     def __init__(self, loader: DataLoader) -> None:
         self._loader = loader
-        self._turn = threading.Lock()
-        self._known: dict[Place, AnsibleError | None] = {}
+        self._loading = threading.Lock()
+        self._errors: dict[TaskSource, AnsibleError | None] = {}
 
     def problem(self, role: str, entry: str) -> str | None:
-        """What is wrong with the tasks of that entry point and with what they include, or None. What a variable names is not read."""
-        with self._turn:
+        """The parse error in the tasks of that entry point and in what they include, or None. Skips names that are variables."""
+        with self._loading:
             error = self._error((role, entry))
         return " ".join(str(error).split()).rstrip(".") if error else None
 
-    def _error(self, place: Place) -> AnsibleError | None:
-        if place not in self._known:
-            self._known[place] = None  # while it is read: what includes itself is not read for ever
-            self._known[place] = self._read(place)
-        return self._known[place]
+    def _error(self, source: TaskSource) -> AnsibleError | None:
+        if source not in self._errors:
+            self._errors[source] = None  # while it is loaded: ends the recursion of a file that includes itself
+            self._errors[source] = self._read(source)
+        return self._errors[source]
 
-    def _read(self, place: Place) -> AnsibleError | None:
-        what, entry = place
-        # Imported, and not included: that is read at once.
-        task = {"ansible.builtin.import_role": {"name": what, "tasks_from": entry, "rolespec_validate": False}}
-        play = {"hosts": "localhost", "gather_facts": False, "tasks": [task if entry else {"ansible.builtin.import_tasks": what}]}
+    def _read(self, source: TaskSource) -> AnsibleError | None:
+        name, entry = source
+        # An import loads the file at once, an include does not.
+        task = {"ansible.builtin.import_role": {"name": name, "tasks_from": entry, "rolespec_validate": False}}
+        play = {"hosts": "localhost", "gather_facts": False, "tasks": [task if entry else {"ansible.builtin.import_tasks": name}]}
         try:
             blocks = Play.load(play, variable_manager=VariableManager(loader=self._loader), loader=self._loader).tasks
         except AnsibleTemplateError:
-            # It imports what a variable names, which only the run can know.
+            # The name of an import is a variable, which only the run has.
             return None
         except AnsibleError as error:
             return error
-        errors = (self._error(place) for task in _tasks(blocks) for place in self._included(task))
-        # What is not there may never be asked for, and fails as a task does if it is.
+        errors = (self._error(source) for task in _tasks(blocks) for source in self._included(task))
+        # A missing file may never be included, and fails only its own task.
         return next((error for error in errors if isinstance(error, AnsibleParserError)), None)
 
-    def _included(self, task: Task) -> Iterator[Place]:
+    def _included(self, task: Task) -> Iterator[TaskSource]:
         if isinstance(task, IncludeRole):
             yield str(task.args.get("name") or task.args.get("role")), str(task.args.get("tasks_from") or "main")
         elif isinstance(task, TaskInclude):
             name = str(task.args.get("file") or task.args.get("_raw_params"))
-            # The folder of the file that includes it is the last in this list, and the first that Ansible looks in.
+            # Ansible searches this list from its end, where the folder of the including file is.
             folders = [folder for path in reversed(task.get_search_path()) for folder in (Path(path), Path(path) / "tasks")]
             found = next((folder / name for folder in folders if (folder / name).is_file()), None)
             if found:

@@ -40,8 +40,7 @@ LOCK: Spec = {
         },
     },
 }
-# Which cluster: one without an order by its name, or that of an order. The name takes precedence: in the tasks of a template the order is
-# a default.
+# The cluster of an order, or one without an order by its name. The name takes precedence: in tasks of templates the order is a default.
 CLUSTER: Spec = {
     "cluster_order": {"type": "dict"},
     "name": {"type": "str"},
@@ -68,6 +67,8 @@ S3: Spec = {
 }
 WORKLOAD: Spec = {"namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}}
 ORDERS: Spec = {"api_group": {"type": "str", "default": DEFAULT_GROUP}}
+SELECTION: Spec = {"name": {"type": "str"}, "namespace": {"type": "str"}, "orders": {"type": "list", "elements": "raw", "default": []}}
+CONTROLLER: Spec = {"controller": {"type": "str", "choices": ["self", "external"], "default": "self"}}
 
 
 def connection(parameters: dict[str, Any]) -> dict[str, Any]:

@@ -43,12 +43,13 @@ def test_archive_has_everything_but_secrets(hub: Access, tmp_path: Path) -> None
     ]
     played = play(tmp_path, tasks, defaults={"kubeconfig": str(hub.kubeconfig)})
     assert played.code == 0, played.output
-    assert [played[name].changed for name in ("foresee", "Collect what a support case needs", "Collect it again")] == [True, True, False]
+    collected = ("foresee", "Collect diagnostics for a support case", "Collect it again")
+    assert [played[name].changed for name in collected] == [True, True, False]
     assert not (tmp_path / "foreseen.tar.gz").exists()
     path = tmp_path / "orders-demo.tar.gz"
     assert stat.S_IMODE(path.stat().st_mode) == stat.S_IRUSR | stat.S_IWUSR
     files = {name.removeprefix("orders-demo/"): text for name, text in contents(path).items()}
-    assert sorted(files) == played["Collect what a support case needs"].result["files"]
+    assert sorted(files) == played["Collect diagnostics for a support case"].result["files"]
     wanted = {"summary.txt", "order.json", "lock.json", "jobs.json", "hub/HostedCluster.json", "hub/NodePool.json", "hub/Secret.json"}
     assert wanted | {"hub/Event.json", "cluster/Node.json", "cluster/Namespace.json"} <= files.keys()
     assert "Phase:     Ready" in files["summary.txt"]

@@ -186,9 +186,9 @@ def test_examples_of_resources_in_a_real_cluster(hub: Access, tmp_path: Path) ->
         secrets = {"pull_secret": PULL_SECRET}
         played = play(tmp_path, [made, foreseen, have, again, remove, gone], defaults={"kubeconfig": str(hub.kubeconfig)}, secrets=secrets)
         assert played.code == 0, played.output
-        names = ("foresee", "Have a quota in the cluster", "again", "Have it no longer")
+        names = ("foresee", "Apply a quota", "again", "Delete the quota")
         assert [played.fine(name).changed for name in names] == [True, True, False, True]
-        assert {item["kind"] for item in played["Have a quota in the cluster"].result["objects"]} >= {"ResourceQuota"}
+        assert {item["kind"] for item in played["Apply a quota"].result["objects"]} >= {"ResourceQuota"}
     finally:
         hub.kubectl("delete", "hostedclusters,nodepools", "--all", "-n", "clusters", "--wait=true")
         hub.kubectl("delete", "namespace", "clusters", "--wait=false")
@@ -205,7 +205,7 @@ def test_examples_of_cloud_providers(lab: Access, tmp_path: Path) -> None:
         played = play(tmp_path, [made, *examples("cloud_provider_info"), removed], defaults=defaults, secrets={"token": OFFLINE_TOKEN})
         assert played.code == 0, played.output
         assert OFFLINE_TOKEN not in played.output
-        (cloud,) = played["See which regions there are"].result["cloud_providers"]
+        (cloud,) = played["List the regions of AWS"].result["cloud_providers"]
         assert (cloud["id"], "us-east-1" in [region["id"] for region in cloud["regions"]]) == ("aws", True)
         service.advance()
         assert not play(tmp_path, [removed], defaults=defaults)["remove it"].failed
@@ -228,4 +228,4 @@ def test_examples(lab: Access, tmp_path: Path) -> None:
     played = play(tmp_path, tasks, defaults={"kubeconfig": str(lab.kubeconfig)}, environment=environment)
     assert played.code == 0, played.output
     assert HIDDEN not in played.output
-    assert played["Say where it stands"].result["msg"] == "absent: "
+    assert played["Show its status"].result["msg"] == "absent: "

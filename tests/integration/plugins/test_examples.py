@@ -25,10 +25,16 @@ ALL = sorted(file.stem for file in Path(next(iter(modules.__path__))).glob("*.py
 PULL_SECRET = json.dumps({"auths": {"registry.example.com": {"auth": "hunter2-do-not-show"}}})
 # As the examples call it.
 NAMESPACE = "orders"
-# What a template is given, from what the first task has taken up.
-GIVEN = ("cluster_order", "cluster_working_namespace", "cluster_provider", "cluster_lock", "template_parameters", "node_requests")
-VARIABLES = {name: "{{ prepared.orders[0]." + name + " }}" for name in GIVEN}
-TAKE_UP = {
+# What the playbooks set for the tasks of a template, from the result of the first task.
+VARIABLES = {
+    name: "{{ prepared.orders[0]." + name + " }}"
+    for name in ("cluster_order", "cluster_working_namespace", "cluster_provider", "cluster_lock", "template_parameters", "node_requests")
+}
+DEFAULTS = {
+    f"group/{COLLECTION}.cluster": {"cluster_order": "{{ cluster_order }}", "provider": "{{ cluster_provider }}"},
+    f"group/{COLLECTION}.cluster_write": {"lock": "{{ cluster_lock }}"},
+}
+PREPARE = {
     "name": "Before the examples",
     f"{COLLECTION}.cluster_order_prepare": {"step": "provision", "name": "demo", "namespace": NAMESPACE},
     "register": "prepared",
@@ -86,19 +92,19 @@ def test_examples_of_reading_and_locking(hub: Access, tmp_path: Path) -> None:
     named = ("cluster_template_info", "cluster_lock", "cluster_lock_info", "cluster_order_info", "cluster_order_status")
     played = run(hub, tmp_path, [task for module in named for task in examples(module)])
     assert played.code == 0, played.output
-    assert "Writes of this run carry the token 1." in played["Do something that takes its time"].result["msg"]
-    assert played["Give back the lock"].changed
-    assert played["Give them back, in another run maybe"].result["released"] == ["orders/demo", "orders/second"]
-    assert played["Tell who works on it"].result["msg"] == "nobody until now"
-    assert played["Tell how many are taken"].result["msg"] in (0, "0")
-    assert played["Say where it stands"].result["msg"] == "not taken up"
+    assert "Writes of this run carry the token 1." in played["Change the cluster"].result["msg"]
+    assert played["Release the lock"].changed
+    assert played["Release the locks of several orders"].result["released"] == ["orders/demo", "orders/second"]
+    assert played["Show its holder"].result["msg"] == "free until now"
+    assert played["Count the locks that are held"].result["msg"] in (0, "0")
+    assert played["Show its phase"].result["msg"] == "no phase yet"
     assert "It broke." in played.output
-    of_event = played["Bring the orders of the event that started the run up to date, or without one all"]
+    of_event = played["Update the orders of the event, or all orders"]
     assert [order["name"] for order in of_event.result["orders"]] == ["demo"]
 
 
 @pytest.mark.usefixtures("orders")
-def test_examples_of_carrying_out(hub: Access, tmp_path: Path) -> None:
+def test_examples_of_a_run(hub: Access, tmp_path: Path) -> None:
     place(hub)
     # Extra variables win over those that the example gives the role, so this run breaks where a template would.
     broken = run(hub, tmp_path, examples("cluster_order_finish"), "-e", json.dumps({"template_parameters": {}}))
@@ -114,17 +120,17 @@ def test_examples_of_carrying_out(hub: Access, tmp_path: Path) -> None:
         *examples("cluster_order_prepare"),
         finish("After the examples of prepare", "of_event"),
         *examples("cluster_order_finish"),
-        TAKE_UP,
-        *({**task, "vars": VARIABLES} for task in examples("cluster")[:2]),
+        PREPARE,
+        *({**task, "vars": VARIABLES, "module_defaults": DEFAULTS} for task in examples("cluster")[:2]),
         finish("After the examples", "prepared"),
     ]
     played = run(hub, tmp_path, tasks)
     assert played.code == 0, played.output
-    assert played["Show the skipped orders and why"].result["msg"] == []
+    assert played["Show the skipped orders"].result["msg"] == []
     assert played["Write the status and release the lock"].result["orders"][0]["phase"] in ("Progressing", "Ready")
-    made = played["Make the cluster of an order, as the install task of a template"]
+    made = played["Create the cluster of an order, in the install tasks of a template"]
     assert not made.changed  # the template has done the same already
-    removed = played["Remove it, as the delete task of a template"]
+    removed = played["Delete the cluster of an order, in the delete tasks of a template"]
     assert {item["action"] for item in removed.result["objects"]} == {"deleted"}
     assert "hunter2" not in played.output + broken.output
 
@@ -148,10 +154,10 @@ def test_examples_of_a_tenant(hub: Access, tmp_path: Path) -> None:
         played = run(hub, tmp_path, examples("cluster_order"))
         assert played.code == 0, played.output
         working.result()
-    ordered = played["Ask for a third node and wait until it is there"].result["order"]
+    ordered = played["Scale the cluster to three nodes and wait"].result["order"]
     assert ordered["status"]["phase"] == "Ready"
     assert ordered["status"]["nodeSets"] == [{"resourceClass": "fc430", "requested": 3, "ready": 3}]
-    assert "https://" in json.dumps(played["Show where the cluster is"].result)
+    assert "https://" in json.dumps(played["Show the URL of the cluster"].result)
     assert hub.get("clusterorder", "demo", "-n", NAMESPACE) is None
     assert hub.get("namespace", f"{NAMESPACE}-demo") is None
     assert "hunter2" not in played.output
