@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.controller import Controller
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.metrics import Metrics, State
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.settings import Settings
-from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.inventory import survey
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.inventory import list_clusters
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Names
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe import LiveView, observe, unknown_cluster
@@ -138,7 +138,7 @@ def playbooks(case: Case) -> str | None:
 
 
 def inventory(case: Case) -> str | None:
-    hosts = survey(
+    hosts = list_clusters(
         case.connection(),
         NAMES,
         {},
