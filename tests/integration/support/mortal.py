@@ -16,27 +16,26 @@ class Killed(BaseException):
     """Not an Exception: no code that handles errors runs in a process that was killed."""
 
 
-class MortalKube(Kube):
-    """A connection of a run that dies at a write; the count is over all connections of the run."""
-
-    writes_left: list[int]
-
-    def _exchange(self, method: str, *arguments: Any, **options: Any) -> Any:
-        if method != "GET":
-            self.writes_left[0] -= 1
-        if self.writes_left[0] <= 0:
-            raise Killed
-        return super()._exchange(method, *arguments, **options)
-
-
 def connect(options: Mapping[str, Any], *rest: Any) -> Kube:
     """To be used as `Kube.connect`: mortal for a run that `dies_at` has started in this thread, an ordinary one for others."""
+    kube = Kube(target(options), *rest)
     writes_left = getattr(_current, "writes_left", None)
-    if writes_left is None:
-        return Kube(target(options), *rest)
-    kube = MortalKube(target(options), *rest)
-    kube.writes_left = writes_left
+    if writes_left is not None:
+        kube._transport.request = _mortal(kube._transport.request, writes_left)  # type: ignore[method-assign]  # noqa: SLF001
     return kube
+
+
+def _mortal(request: Callable[..., Any], writes_left: list[int]) -> Callable[..., Any]:
+    """The requests of a run that dies at a write; the count is over all connections of the run."""
+
+    def send(method: str, *arguments: Any, **options: Any) -> Any:
+        if method != "GET":
+            writes_left[0] -= 1
+        if writes_left[0] <= 0:
+            raise Killed
+        return request(method, *arguments, **options)
+
+    return send
 
 
 def dies_at(write: int, run: Callable[[], object]) -> bool:
