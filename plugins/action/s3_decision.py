@@ -8,15 +8,13 @@ from typing import Any, ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.decision import DecisionStore
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import verify_epoch
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import StateStore, diff, preview
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import StateStore, diff
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import ObjectStore
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store_check import quick_check
 from ansible_collections.openfleet.clusters.plugins.modules import s3_decision
-from ansible_collections.openfleet.clusters.plugins.plugin_utils.s3_action import S3Action
+from ansible_collections.openfleet.clusters.plugins.plugin_utils.s3_action import StateAction
 
 
-class ActionModule(S3Action):
+class ActionModule(StateAction):
     SPEC: ClassVar[Spec] = s3_decision.SPEC
     RULES: ClassVar[dict[str, Any]] = s3_decision.RULES
 
@@ -28,15 +26,9 @@ class ActionModule(S3Action):
         changed = False
         if parameters["decision"] is not None:
             changes = {name: parameters[name] for name in ("decision", "step") if parameters[name] is not None}
-            verify_epoch(documents, workload, parameters["epoch"])
-            before = states.check_write(parameters["epoch"], changes, parameters["expected_revision"])
-            if self.check_mode:
-                after = preview(before, changes)
-                changed = after.revision != before.revision or decisions.read().is_older_than(before)
-            else:
-                self.require_conditional_writes(quick_check, store, parameters)
-                after = states.write(parameters["epoch"], changes, before.revision)
-                changed = decisions.publish(after) or after.revision != before.revision
+            before, after = self.write_state(store, documents, states, changes, parameters)
+            outdated = decisions.read().is_older_than(before) if self.check_mode else decisions.publish(after)
+            changed = outdated or after.revision != before.revision
         return {
             "changed": changed,
             "decision": after.decision,

@@ -7,15 +7,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import verify_epoch
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import StateStore, diff, preview
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import StateStore, diff
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import ObjectStore
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store_check import quick_check
 from ansible_collections.openfleet.clusters.plugins.modules import s3_state
-from ansible_collections.openfleet.clusters.plugins.plugin_utils.s3_action import S3Action
+from ansible_collections.openfleet.clusters.plugins.plugin_utils.s3_action import StateAction
 
 
-class ActionModule(S3Action):
+class ActionModule(StateAction):
     SPEC: ClassVar[Spec] = s3_state.SPEC
     RULES: ClassVar[dict[str, Any]] = s3_state.RULES
 
@@ -25,13 +23,7 @@ class ActionModule(S3Action):
         changes = {name: parameters[name] for name in ("intent", "step") if parameters[name] is not None}
         before = after = states.read()
         if changes:
-            verify_epoch(documents, workload, parameters["epoch"])
-            before = states.check_write(parameters["epoch"], changes, parameters["expected_revision"])
-            if self.check_mode:
-                after = preview(before, changes)
-            else:
-                self.require_conditional_writes(quick_check, store, parameters)
-                after = states.write(parameters["epoch"], changes, before.revision)
+            before, after = self.write_state(store, documents, states, changes, parameters)
         return {
             "changed": after.revision != before.revision,
             "state": after.content(),

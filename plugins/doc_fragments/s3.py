@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The connection options that the S3 modules share, named as in amazon.aws, and the workload that they act on."""
+"""Options that the S3 modules share: the connection, named as in amazon.aws, the workload, and writes of the state."""
 
 from __future__ import annotations
 
@@ -59,6 +59,24 @@ options:
 requirements:
   - python >= 3.11
   - boto3 >= 1.40
+"""
+
+    STATE_WRITE = r"""
+options:
+  epoch:
+    description:
+      - The epoch of the leader that this task acts for. The task writes only while this epoch is current. Required to
+        write.
+    type: int
+  expected_revision:
+    description:
+      - The revision that the change is based on. The task fails if the state has another revision, unless it has the
+        values already.
+    type: int
+  keep_history:
+    description: How many revisions of the state the history keeps, the newest ones.
+    type: int
+    default: 1000
 """
 
     WORKLOAD = r"""

@@ -44,51 +44,11 @@ EXAMPLES = r"""
 
 RETURN = r"""
 history:
-  description: The revisions, oldest first.
+  description: The revisions, oldest first, each with the fields of RV(openfleet.clusters.s3_state#module:state).
   returned: success
   type: list
   elements: dict
   contains:
-    intent:
-      description: What is wanted.
-      type: dict
-      returned: always
-      sample: {action: Failover, cluster: west}
-    decision:
-      description: What was decided.
-      type: dict
-      returned: always
-      sample: {cluster: west}
-    step:
-      description: The step that the workload has reached.
-      type: str
-      returned: always
-      sample: WaitForReadiness
-    epoch:
-      description: The epoch that the state is sealed with.
-      type: int
-      returned: always
-      sample: 7
-    revision:
-      description: Grows with each write. V(0) if the state was never written.
-      type: int
-      returned: always
-      sample: 23
-    leader:
-      description: The instance that sealed the state.
-      type: str
-      returned: always
-      sample: east-5d1c0f2e8a7b6c4d
-    writer:
-      description: The process that wrote this revision.
-      type: str
-      returned: always
-      sample: local-4711-5d1c0f2e
-    written_at:
-      description: When, on the writer's clock. For people to read; no decision depends on it.
-      type: str
-      returned: always
-      sample: "2025-01-01T12:00:00.000+00:00"
     recorded_at:
       description: When the revision was added to the history, on the writer's clock.
       type: str

@@ -25,20 +25,6 @@ options:
   step:
     description: The step that the workload has reached.
     type: str
-  epoch:
-    description:
-      - The epoch of the leader that this task acts for. The task writes only while this epoch is current. Required to
-        write.
-    type: int
-  expected_revision:
-    description:
-      - The revision that the change is based on. The task fails if the state has another revision, unless it has the
-        values already.
-    type: int
-  keep_history:
-    description: How many revisions of the state the history keeps, the newest ones.
-    type: int
-    default: 1000
 seealso:
   - module: openfleet.clusters.s3_decision
   - module: openfleet.clusters.s3_history_info
@@ -53,6 +39,7 @@ extends_documentation_fragment:
   - openfleet.clusters.attributes
   - openfleet.clusters.s3
   - openfleet.clusters.s3.workload
+  - openfleet.clusters.s3.state_write
 """
 
 EXAMPLES = r"""
@@ -146,15 +133,16 @@ revision:
 """
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
-from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import S3, WORKLOAD, Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import S3, STATE_WRITE, WORKLOAD, Spec
 
-SPEC: Spec = WORKLOAD | {
-    "intent": {"type": "dict"},
-    "step": {"type": "str"},
-    "epoch": {"type": "int"},
-    "expected_revision": {"type": "int"},
-    "keep_history": {"type": "int", "default": 1000},
-}
+SPEC: Spec = (
+    WORKLOAD
+    | STATE_WRITE
+    | {
+        "intent": {"type": "dict"},
+        "step": {"type": "str"},
+    }
+)
 RULES = {"required_by": {"intent": ("epoch",), "step": ("epoch",), "expected_revision": ("epoch",)}}
 
 if __name__ == "__main__":

@@ -11,10 +11,12 @@ from typing import Any, ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import S3, Spec
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import DocumentStore, WorkloadRef
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import verify_epoch
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import State, StateStore, preview
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.renewer import run_identity
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.errors import S3Error
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import ObjectStore, connect
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store_check import CaseResult, require_passed
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store_check import CaseResult, quick_check, require_passed
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.base_action import BaseAction
 
 
@@ -57,6 +59,21 @@ class S3Action(BaseAction):
     def workload(store: ObjectStore, parameters: dict[str, Any]) -> tuple[WorkloadRef, DocumentStore]:
         workload = WorkloadRef(parameters["namespace"], parameters["name"])
         return workload, DocumentStore(store, workload.identity())
+
+
+class StateAction(S3Action):
+    """The base of the actions that write the state of a workload."""
+
+    def write_state(
+        self, store: ObjectStore, documents: DocumentStore, states: StateStore, changes: dict[str, Any], parameters: dict[str, Any]
+    ) -> tuple[State, State]:
+        """The state before and after these changes, under the epoch of the task. In check mode, as it would be."""
+        verify_epoch(documents, states.workload, parameters["epoch"])
+        before = states.check_write(parameters["epoch"], changes, parameters["expected_revision"])
+        if self.check_mode:
+            return before, preview(before, changes)
+        self.require_conditional_writes(quick_check, store, parameters)
+        return before, states.write(parameters["epoch"], changes, before.revision)
 
 
 def store_name(parameters: dict[str, Any]) -> str:

@@ -65,6 +65,11 @@ S3: Spec = {
     "encryption_mode": {"type": "str", "choices": ["AES256", "aws:kms"]},
     "encryption_kms_key_id": {"type": "str", "no_log": False},
 }
+STATE_WRITE: Spec = {
+    "epoch": {"type": "int"},
+    "expected_revision": {"type": "int"},
+    "keep_history": {"type": "int", "default": 1000},
+}
 WORKLOAD: Spec = {"namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}}
 ORDERS: Spec = {"api_group": {"type": "str", "default": DEFAULT_GROUP}}
 SELECTION: Spec = {"name": {"type": "str"}, "namespace": {"type": "str"}, "orders": {"type": "list", "elements": "raw", "default": []}}

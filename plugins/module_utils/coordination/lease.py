@@ -166,7 +166,7 @@ class Lease:
         term, sent = self._term, self._clock()
         # The lock gets the old deadline: this renewal may arrive after the term is over.
         document = self._swap(term.document, self._record(term.epoch, term.deadline))
-        # An answer after the deadline is too late: the work was already told to stop.
+        # An answer after the deadline is too late: the work has already stopped.
         self._term = replace(term, document=document, deadline=self._deadline(sent)) if document and self.acting() else None
         return self.acting()
 

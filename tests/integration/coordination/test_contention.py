@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import DocumentStore, WorkloadRef
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import LockRecord, read_lock
@@ -119,6 +120,7 @@ def kill_a_leader(processes: dict[str, Process], documents: DocumentStore) -> No
     until_another_leads(documents, lock)
 
 
+@pytest.mark.soak
 def test_no_two_processes_act_at_once(faulty: tuple[Proxy, Options], bucket: Options, tmp_path: Path, soak: int) -> None:
     proxy, options = faulty
     proxy.random_fault = random_faults(1)

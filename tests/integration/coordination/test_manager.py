@@ -119,6 +119,7 @@ def test_slow_consumer_of_events_delays_no_renewal(faulty: tuple[Proxy, Options]
     asyncio.run(scenario())
 
 
+@pytest.mark.soak
 def test_many_leases_share_few_connections(faulty: tuple[Proxy, Options], soak: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Lease, "renew_interval", 1.0)
     proxy, options = faulty

@@ -279,6 +279,7 @@ def test_error_of_the_hub_is_not_the_health_of_a_cluster(hub: Access, namespace:
         check(ClusterClients(unreachable, namespace, SECONDS), RegisteredCluster("east", "east-kubeconfig"))
 
 
+@pytest.mark.soak
 def test_clusters_are_checked_concurrently(secrets: Secrets, hub: Access, soak: int) -> None:
     """Each silent server answers only once all of them have a connection. Checked one by one, none would ever answer."""
     silent_clusters = 5

@@ -74,6 +74,7 @@ def search(rules: Rules, kinds: tuple[str, ...], runs: int, run_seed: int, *phas
     return statistics
 
 
+@pytest.mark.soak
 def test_invariants_hold_under_faults(soak: int) -> None:
     runs = FIXED_RUNS * soak
     statistics = search(Rules(), ALL, runs, FIXED_SEED, Phase.generate, Phase.shrink)
@@ -82,6 +83,7 @@ def test_invariants_hold_under_faults(soak: int) -> None:
     assert statistics["resumed"] > runs / 100
 
 
+@pytest.mark.soak
 def test_invariants_hold_in_new_runs(soak: int) -> None:
     run_seed = int(os.environ.get(NEW_SEED) or secrets.randbelow(2**32))
     try:
