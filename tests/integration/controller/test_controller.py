@@ -1,244 +1,186 @@
-"""The loop closed, by a real ansible-rulebook process on a real API server: from an order to a cluster that stays as ordered, and back."""
+"""The loop closed: an event source on a real API server and the runs that it asks for, all in this process.
+
+The same with a real rules engine and real playbooks is in `test_engine`.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import signal
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
-from ansible_collections.openfleet.clusters.plugins.module_utils.common.timestamps import parse_time
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.timestamps import format_time
 
-from ..support.engines import AtWork, Engine, running
 from ..support.orders import NEXT_RELEASE, RELEASE, Orders
 from ..support.samples import FAULT
-
-EXAMPLE = Path(__file__).parents[3] / "docs/examples/site_rulebook.yml"
-PAST = "2020-01-01T00:00:00.000000Z"
-GATE = """
-- name: Show that a run has come here
-  ansible.builtin.file:
-    path: "{folder}/here-{{{{ cluster_order.metadata.name }}}}"
-    state: touch
-    mode: "0600"
-  when: cluster_order.metadata.name is match('gated')
-- name: Hold it up
-  ansible.builtin.wait_for:
-    path: "{folder}/go-on-{{{{ cluster_order.metadata.name }}}}"
-    sleep: 1
-  when: cluster_order.metadata.name is match('gated')
-"""
+from ..support.sources import InProcessEngine
 
 
-class Loop(AtWork):
-    sandbox: Sandbox
-    folder: Path
-
-    def until_gone(self, name: str) -> None:
-        until(lambda: self.orders.is_gone(name), f"{name} is gone; the log is {self.engine.log}", 600)
-
-    def here(self, name: str) -> bool:
-        return (self.folder / f"here-{name}").exists()
-
-    def go_on(self, name: str) -> None:
-        (self.folder / f"go-on-{name}").touch()
-
-    def full(self, name: str) -> str:
-        return f"{self.orders.namespace}/{name}"
-
-    def hosted_cluster(self, name: str) -> dict[str, object] | None:
-        found: dict[str, object] | None = self.hub.get("hostedcluster", name, "-n", self.orders.working(name))
-        return found
+@pytest.fixture
+def engine(orders: Orders) -> Iterator[InProcessEngine]:
+    with InProcessEngine(orders).running() as engine:
+        yield engine
 
 
-@pytest.fixture(scope="module")
-def loop(new_sandbox: Callable[..., Sandbox], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loop]:
-    sandbox, folder = new_sandbox(status_only=True), tmp_path_factory.mktemp("loop")
-    hub = Access(sandbox.kubeconfig())
-    with fresh_namespace(hub) as namespace:
-        orders = Orders(hub, namespace, folder)
-        gate = orders.role("gate", {"tasks/main.yml": GATE.format(folder=folder)})
-        orders.fragile_template("careful")
-        # Its first attempt fails while the other tests go on; when they are done, the next is due.
-        (folder / "broken-flaky").touch()
-        orders.place("flaky", nodes={"fc430": 1}, template="acme.site.careful")
-        with running(Engine(hub, folder, str(EXAMPLE), hooks={"pre_install": [gate]}, source={"start_timeout": 60})) as engine:
-            yield Loop(sandbox=sandbox, hub=hub, orders=orders, engine=engine, folder=folder)
-    sandbox.down()
-
-
-@pytest.fixture(scope="module")
-def flaky(loop: Loop) -> dict[str, object]:
-    """The status of an order whose first attempt has failed; from now on it would succeed."""
-    loop.until_phase("Failed", "flaky")
-    status = loop.orders.status("flaky")
-    (loop.folder / "broken-flaky").unlink()
-    return status
-
-
-@pytest.mark.usefixtures("flaky")
-def test_an_order_becomes_ready_in_steps_and_no_job_waits_between_them(loop: Loop) -> None:
-    standin = next(process.pid for process in loop.sandbox.status() if process.owner == "hypershift-standin")
+def test_an_order_becomes_ready_in_steps_and_no_run_waits_between_them(
+    quick_sandbox: Sandbox, orders: Orders, engine: InProcessEngine
+) -> None:
+    standin = next(process.pid for process in quick_sandbox.status() if process.owner == "hypershift-standin")
     os.kill(standin, signal.SIGSTOP)  # a control plane that takes its time
     try:
-        loop.orders.place("steps", nodes={"fc430": 2}, template="acme.site.careful")
-        until(lambda: loop.orders.status("steps").get("configVersion"), "the order is carried out", 120)
-        until(lambda: not loop.engine.playbooks(), "the run has ended")
-        assert loop.orders.status("steps")["phase"] == "Progressing"
-        assert loop.orders.condition("TemplateApplied", "steps")["reason"] == "PostInstallPending"
+        orders.place(nodes={"fc430": 2}, template=orders.template("finished", post_install="[]\n"))
+        until(lambda: orders.status().get("configVersion") and not orders.lease().get("holderIdentity"), "the run has ended")
+        assert orders.status()["phase"] == "Progressing"
+        assert orders.condition("TemplateApplied")["reason"] == "PostInstallPending"
     finally:
         os.kill(standin, signal.SIGCONT)
-    loop.until_phase("Ready", "steps")
-    assert loop.engine.actions(loop.full("steps")) == ["provision", "post_install"]
-    assert loop.orders.lease("steps")["leaseTransitions"] == 2
+    engine.until_phase("Ready")
+    assert engine.actions("demo") == ["provision", "post_install"]
+    assert orders.lease()["leaseTransitions"] == 2
 
 
-@pytest.mark.usefixtures("flaky")
-def test_a_cluster_that_degrades_says_so_and_comes_back_and_a_site_hears_of_each_once(loop: Loop) -> None:
-    def told() -> list[str]:
-        return [line for line in loop.engine.said(r"^(?:\*\* .*)?((?:Ready|Degraded): .*)$") if loop.full("well") in line]
-
-    loop.orders.place("well", nodes={"fc430": 1})
-    loop.until_phase("Ready", "well")
-    until(lambda: len(told()) == 1, "a site hears of it")
-    place = ("hostedcluster", "well", "-n", loop.orders.working("well"))
-    loop.hub.kubectl("annotate", *place, f"{FAULT}=degraded")
-    loop.until_phase("Degraded", "well")
-    until(lambda: len(told()) == 2, "a site hears of it")
-    loop.hub.kubectl("annotate", *place, f"{FAULT}-")
-    loop.until_phase("Ready", "well")
-    loop.orders.place("other", nodes={"fc430": 1})
-    loop.until_phase("Ready", "other")
-    assert told() == [f"Ready: {loop.full('well')}", f"Degraded: {loop.full('well')} (ClusterDegraded)", f"Ready: {loop.full('well')}"]
-    assert loop.engine.actions(loop.full("well")) == ["provision"]
+def test_a_cluster_that_degrades_is_reported_once_and_so_is_its_recovery(orders: Orders, engine: InProcessEngine) -> None:
+    orders.place(nodes={"fc430": 1})
+    engine.until_phase("Ready")
+    until(lambda: len(engine.transitions("demo")) == 1, "it is reported")
+    orders.patch_cluster({"metadata": {"annotations": {FAULT: "degraded"}}})
+    engine.until_phase("Degraded")
+    until(lambda: len(engine.transitions("demo")) == 2, "it is reported")
+    orders.patch_cluster({"metadata": {"annotations": {FAULT: None}}})
+    engine.until_phase("Ready")
+    orders.place("other", nodes={"fc430": 1})
+    until(lambda: engine.transitions("other"), "another is reported")
+    transitions = engine.transitions("demo")
+    assert [kind for kind, _reason in transitions] == ["ready", "degraded", "ready"] and transitions[1][1] == "ClusterDegraded"
+    assert engine.actions("demo") == ["provision"]
 
 
-@pytest.mark.usefixtures("flaky")
-def test_a_hosted_cluster_deleted_by_hand_is_made_again(loop: Loop) -> None:
-    loop.orders.place("lost", nodes={"fc430": 1})
-    loop.until_phase("Ready", "lost")
-    first = loop.hosted_cluster("lost")
-    loop.hub.kubectl("delete", "hostedcluster", "lost", "-n", loop.orders.working("lost"))
-    until(lambda: (loop.hosted_cluster("lost") or first)["metadata"]["uid"] != first["metadata"]["uid"], "another is made")  # type: ignore[index]
-    loop.until_phase("Ready", "lost")
+def test_a_hosted_cluster_deleted_by_hand_is_created_again(orders: Orders, engine: InProcessEngine) -> None:
+    orders.place(nodes={"fc430": 1})
+    engine.until_phase("Ready")
+    first = orders.hosted_cluster()
+    orders.kube.delete(first)
+    until(lambda: (orders.hosted_cluster() or first)["metadata"]["uid"] != first["metadata"]["uid"], "another is created")
+    engine.until_phase("Ready")
 
 
-@pytest.mark.usefixtures("flaky")
-def test_a_spec_that_failed_is_tried_at_once_when_it_changes(loop: Loop) -> None:
-    (loop.folder / "broken-hasty").touch()
-    loop.orders.place("hasty", nodes={"fc430": 1}, template="acme.site.careful")
-    loop.until_phase("Failed", "hasty")
-    failure = loop.orders.status("hasty")["failure"]
+def test_a_spec_that_failed_is_tried_at_once_when_it_changes(orders: Orders, engine: InProcessEngine) -> None:
+    engine.failing.add("demo")
+    orders.place(nodes={"fc430": 1})
+    engine.until_phase("Failed")
+    failure = orders.status()["failure"]
     assert failure["reason"] == "TaskFailed" and "The site is broken" in failure["message"] and failure["retryable"]
-    later = {"status": {"failure": {"nextAttempt": "2099-01-01T00:00:00Z"}}}
-    loop.orders.patch(later, "hasty", "--subresource=status")
-    (loop.folder / "broken-hasty").unlink()
-    loop.orders.place("hasty", nodes={"fc430": 2}, template="acme.site.careful")
-    loop.until_phase("Ready", "hasty")
-    assert "failure" not in loop.orders.status("hasty")
-    assert loop.engine.actions(loop.full("hasty")).count("provision") == 2
+    orders.patch({"status": {"failure": {"nextAttempt": "2099-01-01T00:00:00Z"}}}, subresource="status")
+    engine.failing.clear()
+    orders.place(nodes={"fc430": 2})
+    engine.until_phase("Ready")
+    assert "failure" not in orders.status()
+    assert engine.actions("demo").count("provision") == 2
 
 
-@pytest.mark.usefixtures("flaky")
-def test_an_order_that_cannot_be_carried_out_waits_for_its_tenant(loop: Loop) -> None:
-    loop.orders.place("wrong", nodes={"no-such-class": 1})
-    loop.until_phase("Failed", "wrong")
-    status = loop.orders.status("wrong")
-    assert status["failure"]["retryable"] is False and "no-such-class" in loop.orders.condition("Accepted", "wrong")["message"]
-    loop.orders.place("wrong", nodes={"fc430": 1})
-    loop.until_phase("Ready", "wrong")
+def test_a_failure_is_retried_when_its_time_has_come_and_not_before(orders: Orders, engine: InProcessEngine) -> None:
+    engine.failing.add("demo")
+    orders.place(nodes={"fc430": 1})
+    engine.until_phase("Failed")
+    assert orders.status()["failure"]["attempts"] == 1 and orders.status()["failure"]["nextAttempt"]
+    engine.failing.clear()
+    orders.patch({"status": {"failure": {"nextAttempt": "2099-01-01T00:00:00Z"}}}, subresource="status")
+    orders.place("other", nodes={"fc430": 1})
+    engine.until_phase("Ready", "other")
+    assert engine.actions("demo") == ["provision"]
+    soon = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=2)
+    orders.patch({"status": {"failure": {"nextAttempt": format_time(soon)}}}, subresource="status")
+    engine.until_phase("Ready")
+    assert engine.actions("demo") == ["provision", "provision"]
+    assert orders.status()["job"]["startedAt"] >= format_time(soon)
 
 
-@pytest.mark.usefixtures("flaky")
-def test_a_run_that_was_killed_is_noticed_by_its_lock_and_done_again(loop: Loop) -> None:
-    loop.orders.place("gated-kill", nodes={"fc430": 1})
-    until(lambda: loop.here("gated-kill"), "a run holds the lock", 120)
-    for process in loop.engine.playbooks():
-        with contextlib.suppress(ProcessLookupError):  # some end with the first
-            os.kill(process, signal.SIGKILL)
-    assert loop.orders.status("gated-kill")["phase"] == "Progressing"
-    loop.go_on("gated-kill")
-    until(lambda: not loop.engine.processes("lease_renewer"), "whoever renews the lock ends with its run")
-    loop.orders.patch_lease({"renewTime": PAST}, "gated-kill")  # as if its time had passed
-    loop.until_phase("Ready", "gated-kill")
-    assert loop.engine.actions(loop.full("gated-kill")) == ["provision", "provision"]
-    assert loop.orders.lease("gated-kill")["leaseTransitions"] == 2
+def test_an_order_that_is_invalid_waits_for_its_tenant(orders: Orders, engine: InProcessEngine) -> None:
+    orders.place(nodes={"no-such-class": 1})
+    engine.until_phase("Failed")
+    assert orders.status()["failure"]["retryable"] is False and "no-such-class" in orders.condition("Accepted")["message"]
+    orders.place(nodes={"fc430": 1})
+    engine.until_phase("Ready")
 
 
-@pytest.mark.usefixtures("flaky")
-def test_an_order_that_is_deleted_while_it_is_provisioned_goes_away(loop: Loop) -> None:
-    loop.orders.place("gated-delete", nodes={"fc430": 1})
-    until(lambda: loop.here("gated-delete"), "a run holds the lock", 120)
-    loop.hub.kubectl("delete", loop.orders.kind, "gated-delete", "-n", loop.orders.namespace, "--wait=false")
-    until(lambda: loop.orders.status("gated-delete").get("phase") == "Deleting", "the order shows it")
-    assert loop.engine.actions(loop.full("gated-delete")) == ["provision"]
-    loop.go_on("gated-delete")
-    loop.until_gone("gated-delete")
-    assert set(loop.engine.actions(loop.full("gated-delete"))[1:]) == {"delete"}
+def test_a_lost_run_is_noticed_by_its_lock_and_done_again(orders: Orders, engine: InProcessEngine) -> None:
+    gate = engine.gate("demo")
+    engine.lost.add("demo")
+    orders.place(nodes={"fc430": 1})
+    gate.until_reached()
+    gate.go_on.set()
+    until(lambda: not engine.lost, "the run is lost")
+    assert orders.status()["phase"] == "Progressing"
+    assert engine.actions("demo") == ["provision"]
+    orders.expire_lock()
+    engine.until_phase("Ready")
+    assert engine.actions("demo") == ["provision", "provision"]
+    assert orders.lease()["leaseTransitions"] == 2
 
 
-@pytest.mark.usefixtures("flaky")
-def test_a_namespace_that_is_deleted_with_orders_in_it_goes_away(loop: Loop) -> None:
+def test_an_order_that_is_deleted_while_it_is_provisioned_is_deleted_after_that(orders: Orders, engine: InProcessEngine) -> None:
+    gate = engine.gate("demo")
+    orders.place(nodes={"fc430": 1})
+    gate.until_reached()
+    orders.ask_to_delete()
+    engine.until_phase("Deleting")
+    assert engine.actions("demo") == ["provision"]
+    gate.go_on.set()
+    until(orders.is_gone, "it is gone")
+    assert set(engine.actions("demo")[1:]) == {"delete"}
+    until(lambda: engine.transitions("demo") == [("deleted", "Deleted")], "its end is reported once")
+
+
+def test_a_namespace_that_is_deleted_with_orders_in_it_loses_them(orders: Orders, engine: InProcessEngine) -> None:
     """No lock can be taken in it any more."""
-    with fresh_namespace(loop.hub) as namespace:
-        orders = Orders(loop.hub, namespace, loop.folder)
-        orders.place("inside", nodes={"fc430": 1})
-        until(lambda: orders.status("inside").get("phase") == "Ready", f"it is Ready; the log is {loop.engine.log}", 180)
-        loop.hub.kubectl("delete", "namespace", namespace, "--wait=false")
-        until(lambda: loop.hub.get("namespace", namespace) is None, f"all of it is gone; the log is {loop.engine.log}", 300)
-        assert loop.hub.get("namespace", orders.working("inside")) is None
+    with fresh_namespace(orders.hub) as namespace:
+        inside = Orders(orders.hub, namespace, orders.folder)
+        inside.place(nodes={"fc430": 1})
+        until(lambda: inside.status().get("phase") == "Ready", "it is Ready")
+        inside.kube.delete(inside.kube.get("v1", "Namespace", namespace))
+        until(inside.is_gone, "the order is gone")
+    assert engine.controller.problems() == []
 
 
-@pytest.mark.usefixtures("flaky")
-def test_what_is_not_managed_is_left_alone(loop: Loop) -> None:
-    state = f"{loop.orders.group}/management-state"
-    loop.orders.place("manual", nodes={"fc430": 1}, annotations={state: "manual"})
-    loop.orders.place("unmanaged", nodes={"fc430": 1}, annotations={state: "unmanaged"})
-    until(lambda: loop.orders.status("manual").get("phase") == "Progressing", "the status is shown")
-    loop.orders.place("managed", nodes={"fc430": 1})
-    loop.until_phase("Ready", "managed")
-    assert loop.orders.status("unmanaged") == {}
-    assert loop.engine.actions(loop.full("manual")) == loop.engine.actions(loop.full("unmanaged")) == []
-    loop.orders.patch({"metadata": {"annotations": {state: None}}}, "manual")
-    loop.until_phase("Ready", "manual")
+def test_orders_that_are_not_managed_are_not_run(orders: Orders, engine: InProcessEngine) -> None:
+    state = f"{orders.group}/management-state"
+    orders.place("manual", nodes={"fc430": 1}, annotations={state: "manual"})
+    orders.place("unmanaged", nodes={"fc430": 1}, annotations={state: "unmanaged"})
+    engine.until_phase("Progressing", "manual")
+    orders.place("managed", nodes={"fc430": 1})
+    engine.until_phase("Ready", "managed")
+    assert orders.status("unmanaged") == {}
+    assert engine.actions("manual") == engine.actions("unmanaged") == []
+    orders.patch({"metadata": {"annotations": {state: None}}}, "manual")
+    engine.until_phase("Ready", "manual")
 
 
-def test_a_failure_is_tried_again_when_its_time_has_come_and_not_before(loop: Loop, flaky: dict[str, object]) -> None:
-    loop.until_phase("Ready", "flaky")
-    failure = flaky["failure"]
-    assert isinstance(failure, dict) and failure["attempts"] == 1
-    # What comes after the second attempt is not told apart: another test kills all runs there are.
-    log = loop.engine.said(rf"^(\S+ \S+),\d+ - .*controller - INFO - provision of .*{loop.full('flaky')}")
-    started = parse_time(log[1])
-    next_attempt = parse_time(failure["nextAttempt"])
-    assert started and next_attempt and started >= next_attempt
+def test_drift_is_repaired_at_the_resync_also_after_a_restart(orders: Orders) -> None:
+    """Both what is seen of a cluster and what only the account in its namespace needs."""
+    for name in ("demo", "manual"):
+        orders.place(name, nodes={"fc430": 1})
+        orders.provision(name)
+    orders.patch({"metadata": {"annotations": {f"{orders.group}/management-state": "manual"}}}, "manual")
+    orders.patch_cluster({"spec": {"release": {"image": NEXT_RELEASE}}})
+    binding = ("rbac.authorization.k8s.io/v1", "RoleBinding", "cloudkit", orders.working())
+    orders.kube.delete(orders.kube.get(*binding))
+    with InProcessEngine(orders, resync=4).running() as engine:
+        until(lambda: orders.kube.find(*binding), "the account may work again")
+        until(lambda: orders.hosted_cluster()["spec"]["release"]["image"] == RELEASE, "the release is as ordered again")
+        until(lambda: engine.actions("demo").count("provision") >= 2, "a settled order is run again at the next resync")
+        assert engine.actions("manual") == [], "what is managed by hand is skipped"
+    assert orders.status()["phase"] == "Ready"
 
 
-def test_drift_is_repaired_at_the_resync_also_after_a_restart(loop: Loop) -> None:
-    """Both what others see of a cluster and what only the account in its namespace needs."""
-    loop.engine.stop()
-    done = loop.engine.actions(loop.full("other"))
-    spec = json.dumps({"spec": {"release": {"image": NEXT_RELEASE}}})
-    loop.hub.kubectl("patch", "hostedcluster", "well", "-n", loop.orders.working("well"), "--type=merge", "-p", spec)
-    loop.hub.kubectl("delete", "rolebinding", "cloudkit", "-n", loop.orders.working("well"))
-    for name in ("gated-kill", "hasty", "wrong", "other", "lost", "manual", "managed", "flaky", "steps"):
-        loop.orders.patch({"metadata": {"annotations": {f"{loop.orders.group}/management-state": "manual"}}}, name)
-    with running(Engine(loop.hub, loop.folder, source={"resync": 4})) as engine:
-        until(lambda: loop.hub.get("rolebinding", "cloudkit", "-n", loop.orders.working("well")), "the account may work again", 90)
-        until(lambda: loop.hosted_cluster("well")["spec"]["release"]["image"] == RELEASE, "the release is as ordered again")  # type: ignore[index]
-        assert engine.actions(loop.full("other")) == done, "what is managed by hand is left alone"
-    assert loop.orders.status("well")["phase"] == "Ready"
-
-
-def test_an_order_that_is_deleted_is_taken_away_with_all_that_was_made_for_it(loop: Loop) -> None:
-    with running(Engine(loop.hub, loop.folder, str(EXAMPLE))) as engine:
-        loop.hub.kubectl("delete", loop.orders.kind, "well", "-n", loop.orders.namespace, "--wait=false")
-        loop.until_gone("well")
-        assert set(engine.actions(loop.full("well"))) >= {"delete"}
-        until(lambda: engine.metric("openfleet_orders_events_total", action="deleted") == 1, "its end is told once")
+def test_an_order_that_is_deleted_is_removed_with_all_that_was_created_for_it(orders: Orders, engine: InProcessEngine) -> None:
+    orders.place(nodes={"fc430": 1})
+    engine.until_phase("Ready")
+    orders.ask_to_delete()
+    until(orders.is_gone, "it is gone")
+    assert set(engine.actions("demo")) == {"provision", "delete"}
+    until(lambda: engine.transitions("demo")[-1:] == [("deleted", "Deleted")], "its end is reported")

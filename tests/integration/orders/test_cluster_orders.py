@@ -284,7 +284,6 @@ def test_orders_whose_namespace_is_deleted_as_a_whole_are_deleted_with_it(orders
 
     orders.remove("demo", wait=0)  # one by name, the other among all that need it
     until(lambda: orders.run("delete").go_on().successful() and all(map(orders.is_gone, names)), "both orders are gone")
-    until(lambda: orders.hub.get("namespace", orders.namespace) is None, "the namespace is gone")
 
 
 def test_the_account_of_an_order_may_work_in_its_namespace_only(orders: Orders) -> None:

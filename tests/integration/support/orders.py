@@ -423,5 +423,16 @@ class Orders:
         return {"ANSIBLE_CALLBACK_PLUGINS": str(self.folder / "callbacks"), "ANSIBLE_CALLBACKS_ENABLED": "killer", "KILL_AT": str(task)}
 
 
+def order(namespace: str, name: str, **parameters: str) -> Object:
+    """An order for a cluster with one node, to be created many at a time."""
+    spec = {
+        "templateID": "ocp_4_17_small",
+        "templateParameters": json.dumps({"pull_secret": PULL_SECRET} | parameters),
+        "nodeRequests": [{"resourceClass": "fc430", "numberOfNodes": 1}],
+    }
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": f"{GROUP}/v1alpha1", "kind": "ClusterOrder", "metadata": metadata, "spec": spec}
+
+
 def _hypershift(kind: str, name: str, namespace: str) -> Object:
     return {"apiVersion": HYPERSHIFT, "kind": kind, "metadata": {"name": name, "namespace": namespace}}

@@ -44,7 +44,7 @@ class Source:
         self.is_busy = threading.Event()
         self._options = {"kubeconfig": str(orders.hub.kubeconfig), "api_group": orders.group}
         self._settings = Settings.from_arguments(self._options | {"start_timeout": 600, "max_in_flight": MAX_IN_FLIGHT} | settings)
-        self._loop = _CountingLoop()
+        self.loop = _CountingLoop()
 
     async def _put(self, event: Object) -> None:
         while self.is_busy.is_set():  # noqa: ASYNC110 - it is set in another thread
@@ -57,42 +57,53 @@ class Source:
         self.controller = Controller(self._settings, Kube.connect(self._options), Kube.connect(self._options), self._put, metrics)
         await self.controller.run()
 
+    def _problems(self) -> list[str]:
+        return self.controller.problems() if hasattr(self, "controller") else ["it has not begun"]
+
     @contextlib.contextmanager
     def running(self) -> Iterator[Self]:
-        task = self._loop.create_task(self._serve())
+        task = self.loop.create_task(self._serve())
 
         def work() -> None:
             with contextlib.suppress(asyncio.CancelledError):
-                self._loop.run_until_complete(task)
+                self.loop.run_until_complete(task)
 
         thread = threading.Thread(target=work, daemon=True)
         thread.start()
         try:
-            until(lambda: hasattr(self, "controller") and not self.controller.problems(), "the hub is followed")
+            until(lambda: not self._problems(), "the hub is followed")
             yield self
         finally:
-            self._loop.call_soon_threadsafe(task.cancel)
+            self.loop.call_soon_threadsafe(task.cancel)
             thread.join()
 
     @contextlib.contextmanager
     def blocked(self, changes: int) -> Iterator[None]:
         """Keep its event loop from everything until the body is over, and so many changes have come from the hub."""
-        over, before = threading.Event(), self._loop.passed + 1
-        self._loop.call_soon_threadsafe(over.wait)
+        over, before = threading.Event(), self.loop.passed + 1
+        self.loop.call_soon_threadsafe(over.wait)
         try:
             yield
-            until(lambda: self._loop.passed >= before + changes, "the watch has brought all changes")
+            until(lambda: self.loop.passed >= before + changes, "the watch has brought all changes")
         finally:
             over.set()
 
     def enqueue(self, namespace: str, name: str) -> None:
-        self._loop.call_soon_threadsafe(self.controller.enqueue, OrderName(namespace, name))
+        self.loop.call_soon_threadsafe(self.controller.enqueue, OrderName(namespace, name))
 
     def writes(self) -> int:
         return int(self.metrics.registry.get_sample_value("openfleet_orders_status_writes_total") or 0)
 
     def actions(self, name: str) -> list[str]:
-        return [event["action"] for event in list(self.events) if name in [order["name"] for order in event["orders"]]]
+        """The actions that were asked for of one order."""
+        return [event["action"] for event in self._events_of(name) if event["action"] in ENTRIES]
+
+    def transitions(self, name: str) -> list[tuple[str, str]]:
+        """The transitions of one order that were reported, with their reasons."""
+        return [(event["action"], event["reason"]) for event in self._events_of(name) if event["action"] not in ENTRIES]
+
+    def _events_of(self, name: str) -> list[Object]:
+        return [event for event in list(self.events) if name in [order["name"] for order in event["orders"]]]
 
     def until_asked(self, action: str, name: str = "demo", times: int = 1) -> None:
         until(lambda: self.actions(name).count(action) >= times, f"{action} of {name} is asked for")
@@ -124,6 +135,9 @@ class InProcessEngine(Source):
         self._gates: dict[str, Gate] = {}
         self._controller_setting = str(settings.get("controller", "self"))
         self._runs = ThreadPoolExecutor(self._settings.max_in_flight, thread_name_prefix="run")
+
+    def until_phase(self, phase: str, name: str = "demo") -> None:
+        until(lambda: self.orders.status(name).get("phase") == phase, f"{name} is {phase}")
 
     def gate(self, name: str) -> Gate:
         return self._gates.setdefault(name, Gate())
