@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,77 +17,99 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model im
 from ..support.engines import Engine, running
 from ..support.orders import GROUP, Orders
 from ..support.osac_crd import put_in_place_of_ours
-from ..support.osac_imitation import FINALIZER, OURS, OsacImitation, quiet
+from ..support.osac_imitation import FINALIZER, OURS, OsacImitation
 from ..support.samples import FAULT
+from ..support.sources import WebhookEngine
 
-QUIET_SECONDS = 5
+
+@dataclass(frozen=True)
+class Shared:
+    """Orders, an engine that reconciles them beside another controller, and what a test needs of either kind of engine."""
+
+    orders: Orders
+    post: Callable[[str, dict[str, Any]], int]
+    actions: Callable[[], list[str]]
+    repair: Callable[[], None]
+    template: str
 
 
-@pytest.fixture(params=["our CRD", pytest.param("the other's CRD", marks=pytest.mark.osac_crds)])
-def orders(
-    request: pytest.FixtureRequest, new_sandbox: Callable[..., Sandbox], osac_crd: Callable[[str], dict[str, Any]], tmp_path: Path
-) -> Iterator[Orders]:
-    """A hub with one of the two CRDs. That of the other drops what only we have in a status."""
+@pytest.fixture
+def real(quick_hub: Access, tmp_path: Path) -> Iterator[Shared]:
+    """A real rules engine, which tells its runs who the controller is."""
+    with fresh_namespace(quick_hub) as namespace:
+        orders = Orders(quick_hub, namespace, tmp_path)
+        broken = tmp_path / "broken-demo"
+        broken.touch()
+        with running(Engine(quick_hub, tmp_path, cluster_order_controller="external")) as engine:
+            template = orders.fragile_template("fragile")
+            yield Shared(orders, engine.post, lambda: engine.actions(f"{namespace}/demo"), broken.unlink, template)
+            assert engine.is_running
+        orders.clean_up()
+
+
+@pytest.fixture
+def in_process(new_sandbox: Callable[..., Sandbox], osac_crd: Callable[[str], dict[str, Any]], tmp_path: Path) -> Iterator[Shared]:
+    """A hub with the CRD of the other controller, which drops what only we have in a status."""
     sandbox = new_sandbox(status_only=True)
     hub = Access(sandbox.kubeconfig())
-    if request.param == "the other's CRD":
-        put_in_place_of_ours(hub, osac_crd(GROUP))
+    put_in_place_of_ours(hub, osac_crd(GROUP))
     with fresh_namespace(hub) as namespace:
-        yield Orders(hub, namespace, tmp_path)
+        orders = Orders(hub, namespace, tmp_path)
+        with WebhookEngine(orders, controller="external").running() as engine:
+            engine.failing.add("demo")
+            template = orders.template("finished", post_install="[]\n")
+            yield Shared(orders, engine.post, lambda: engine.actions("demo"), engine.failing.clear, template)
     sandbox.down()
 
 
-def test_two_controllers_share_an_order_without_a_fight(orders: Orders, tmp_path: Path) -> None:
-    kube = Kube.connect({"kubeconfig": str(orders.hub.kubeconfig)})
-    orders.fragile_template("fragile")
-    (tmp_path / "broken-demo").touch()
-    with running(Engine(orders.hub, tmp_path, cluster_order_controller="external")) as engine:
-        orders.place("demo", nodes={"fc430": 1}, template="acme.site.fragile")
-        until(lambda: orders.status("demo").get("conditions"), "the order is looked at")
-        assert engine.actions(f"{orders.namespace}/demo") == [], "the namespace is another's to make"
-        imitation = OsacImitation(kube, orders.namespace, engine.post)
-        with imitation.running():
-            until(lambda: seen(orders).phase == "Failed", f"it has failed; the log is {engine.log}", 180)
-            failure = seen(orders).failure
-            assert failure and (failure.task, failure.attempts) == ("Fail for as long as the site is broken", 1) and failure.next_attempt
-            assert orders.status("demo")["phase"] == "Progressing", "the other's phase stays its own"
-            assert quiet(lambda: orders.get("demo")["metadata"]["resourceVersion"], QUIET_SECONDS), "no webhook brings its next attempt"
-            (tmp_path / "broken-demo").unlink()
-            orders.place("demo", nodes={"fc430": 2}, template="acme.site.fragile")
-            until(lambda: seen(orders).phase == "Ready", f"it is Ready for us; the log is {engine.log}", 180)
-            until(lambda: orders.status("demo").get("phase") == "Ready", "it is Ready for the other")
-            assert set(orders.get("demo")["metadata"]["finalizers"]) == {FINALIZER, OURS}
-            namespace = orders.hub.get("namespace", orders.working("demo"))
-            assert (
-                "finalizers" not in namespace["metadata"]
-                and f"{orders.group}/clusterorder-namespace" not in namespace["metadata"]["labels"]
-            )
-            actions = engine.actions(f"{orders.namespace}/demo")
-            assert actions[:2] == ["provision", "provision"] and actions.count("post_install") == 1
+@pytest.mark.parametrize("kind", ["real", pytest.param("in_process", marks=pytest.mark.osac_crds)])
+def test_two_controllers_share_an_order_without_a_fight(request: pytest.FixtureRequest, kind: str) -> None:
+    shared: Shared = request.getfixturevalue(kind)
+    orders = shared.orders
 
-            conditions = {item["type"]: item for item in orders.status("demo")["conditions"]}
-            assert {kind for kind, item in conditions.items() if item["reason"] == "Osac"} == {
-                "Accepted",
-                "NamespaceCreated",
-                "ControlPlaneAvailable",
-                "Progressing",
-            }
-            assert conditions["openfleet.clusters/NodesReady"]["message"] == "2 of 2 nodes ready"
-            posts = imitation.posts["demo"]
-            until(lambda: quiet(lambda: orders.get("demo")["metadata"]["resourceVersion"], QUIET_SECONDS), "nobody writes once all is well")
-            assert imitation.posts["demo"] > posts and imitation.writes["demo"] < 10
+    def version() -> str:
+        return str(orders.get()["metadata"]["resourceVersion"])
 
-            place = ("hostedcluster", "demo", "-n", orders.working("demo"))
-            orders.hub.kubectl("annotate", *place, f"{FAULT}=degraded")
-            until(lambda: seen(orders).phase == "Degraded", "we see that it is degraded")
-            assert orders.status("demo")["phase"] == "Ready", "the other's phase stays its own"
-            until(lambda: quiet(lambda: orders.get("demo")["metadata"]["resourceVersion"], QUIET_SECONDS), "nobody writes then either")
+    orders.place(nodes={"fc430": 1}, template=shared.template)
+    until(lambda: orders.status().get("conditions"), "the order is observed")
+    assert shared.actions() == [], "the namespace is the other controller's to create"
+    imitation = OsacImitation(Kube.connect({"kubeconfig": str(orders.hub.kubeconfig)}), orders.namespace, shared.post)
+    with imitation.running():
+        until(lambda: observed(orders).phase == "Failed", "it has failed")
+        failure = observed(orders).failure
+        assert failure and (failure.task, failure.attempts) == ("Fail for as long as the site is broken", 1) and failure.next_attempt
+        assert orders.status()["phase"] == "Progressing", "the other's phase stays its own"
+        until(lambda: imitation.settled(version, "demo"), "no controller writes")
+        assert shared.actions() == ["provision"], "no webhook brings its next attempt"
+        shared.repair()
+        orders.place(nodes={"fc430": 2}, template=shared.template)
+        until(lambda: observed(orders).phase == "Ready", "it is Ready for us")
+        until(lambda: orders.status().get("phase") == "Ready", "it is Ready for the other")
+        assert set(orders.get()["metadata"]["finalizers"]) == {FINALIZER, OURS}
+        namespace = orders.kube.get("v1", "Namespace", orders.working())["metadata"]
+        assert "finalizers" not in namespace and f"{orders.group}/clusterorder-namespace" not in namespace["labels"]
+        assert shared.actions()[:2] == ["provision", "provision"] and shared.actions().count("post_install") == 1
 
-            orders.hub.kubectl("delete", orders.kind, "demo", "-n", orders.namespace, "--wait=false")
-            until(lambda: orders.is_gone("demo"), f"it is gone; the log is {engine.log}", 180)
-        assert engine.is_running
+        conditions = {item["type"]: item for item in orders.status()["conditions"]}
+        assert {kind for kind, item in conditions.items() if item["reason"] == "Osac"} == {
+            "Accepted",
+            "NamespaceCreated",
+            "ControlPlaneAvailable",
+            "Progressing",
+        }
+        assert conditions["openfleet.clusters/NodesReady"]["message"] == "2 of 2 nodes ready"
+        until(lambda: imitation.settled(version, "demo"), "no controller writes once the order is Ready")
+        assert imitation.writes["demo"] < 10
+
+        orders.patch_cluster({"metadata": {"annotations": {FAULT: "degraded"}}})
+        until(lambda: observed(orders).phase == "Degraded", "we observe that it is degraded")
+        assert orders.status()["phase"] == "Ready", "the other's phase stays its own"
+        until(lambda: imitation.settled(version, "demo"), "no controller writes then either")
+
+        orders.ask_to_delete()
+        until(orders.is_gone, "it is gone")
 
 
-def seen(orders: Orders) -> ClusterOrder:
+def observed(orders: Orders) -> ClusterOrder:
     """The order as we understand it."""
-    return ClusterOrder.from_object(orders.get("demo"))
+    return ClusterOrder.from_object(orders.get())

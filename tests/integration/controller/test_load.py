@@ -3,71 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-import urllib3
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
-from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
-from ansible_collections.openfleet.clusters.plugins.module_utils.controller.source import serve
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
 
-from ..support.orders import Object, Orders, order
-from ..support.sources import InProcessEngine
+from ..support.orders import Orders, order
+from ..support.sources import WebhookEngine
 
 ORDERS, WEBHOOKS, SENDERS = 60, 1000, 20
 MAX_IN_FLIGHT = 2
-BATCH = 10  # few enough that a run ends long before its locks expire, since nothing renews them here
-
-
-class WebhookEngine(InProcessEngine):
-    """The whole event source: with its webhook server, and as the leader."""
-
-    def __init__(self, orders: Orders) -> None:
-        self._url = f"http://127.0.0.1:{(port := free_port())}"
-        webhook = {"port": port, "rate_limit": 10000}
-        self._arguments = {"batch_size": BATCH, "max_in_flight": MAX_IN_FLIGHT, "leader_namespace": orders.namespace, "webhook": webhook}
-        self._senders = urllib3.PoolManager(maxsize=SENDERS, retries=False)
-        super().__init__(orders, **self._arguments)
-
-    async def put(self, event: Object) -> None:
-        await self._put(event)
-
-    async def _serve(self) -> None:
-        await serve(self, self._options | self._arguments)
-
-    def _problems(self) -> list[str]:
-        try:
-            return (
-                [] if self.metric("openfleet_orders_leads") == 1 and self._get("healthz").status == 200 else ["it does not follow the hub"]
-            )
-        except urllib3.exceptions.HTTPError as error:
-            return [str(error)]
-
-    def _get(self, path: str) -> urllib3.BaseHTTPResponse:
-        return self._senders.request("GET", f"{self._url}/{path}", timeout=60)
-
-    def metric(self, name: str) -> float:
-        """The value of a metric, with its labels in the name; 0 while it has none."""
-        lines = self._get("metrics").data.decode().splitlines()
-        return next((float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{name} ")), 0.0)
-
-    def post(self, item: Object) -> int:
-        headers = {"Content-Type": "application/json"}
-        body = json.dumps(item).encode()
-        return self._senders.request("POST", f"{self._url}/create-hosted-cluster", body=body, headers=headers, timeout=300).status
+# So few in a run that it ends long before its locks expire: nothing renews them here.
+SETTINGS = {"batch_size": 10, "max_in_flight": MAX_IN_FLIGHT}
 
 
 @pytest.fixture
 def engine(quick_hub: Access, tmp_path: Path) -> Iterator[WebhookEngine]:
     with fresh_namespace(quick_hub) as namespace:
         orders = Orders(quick_hub, namespace, tmp_path)
-        with WebhookEngine(orders).running() as engine:
+        with WebhookEngine(orders, **SETTINGS).running() as engine:
             yield engine
         orders.clean_up()
 
@@ -84,7 +43,7 @@ def test_a_thousand_webhooks_are_all_answered_and_every_order_runs_once_and_beco
     with ThreadPoolExecutor(SENDERS + 1) as senders:
         created = senders.submit(kube.in_parallel, kube.create, ordered)
         # A webhook whose order exists already, or is just being created.
-        answers = Counter(senders.map(lambda number: engine.post(ordered[number % count]), range(WEBHOOKS)))
+        answers = Counter(senders.map(lambda number: engine.post("create-hosted-cluster", ordered[number % count]), range(WEBHOOKS)))
         assert [answer for answer in created.result() if isinstance(answer, KubeError)] == []
     assert answers == {202: WEBHOOKS}
 
@@ -102,11 +61,11 @@ def test_a_source_that_ends_leaves_no_pending_task(quick_hub: Access, tmp_path: 
     """Also in the middle of a burst: whatever it has started ends with it."""
     with fresh_namespace(quick_hub) as namespace:
         orders = Orders(quick_hub, namespace, tmp_path)
-        engine = WebhookEngine(orders)
+        engine = WebhookEngine(orders, **SETTINGS)
         with engine.running():
             ordered = [order(orders.namespace, f"load-{number}") for number in range(20)]
             orders.kube.in_parallel(orders.kube.create, ordered)
-            assert {engine.post(item) for item in ordered} == {202}
+            assert {engine.post("create-hosted-cluster", item) for item in ordered} == {202}
         assert not asyncio.all_tasks(engine.loop)
         orders.clean_up()
     assert "was destroyed" not in caplog.text

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import urllib3
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Conflict, KubeError
 
@@ -23,7 +23,8 @@ Object = dict[str, Any]
 GROUP = "cloudkit.openshift.io"
 FINALIZER, OURS = f"{GROUP}/finalizer", f"{GROUP}/infrastructure"
 ACCOUNT = "cloudkit"
-RECONCILE_SECONDS = 0.5
+RECONCILE_SECONDS = 0.3
+SETTLED_POSTS = 5
 
 
 class OsacImitation:
@@ -46,6 +47,12 @@ class OsacImitation:
         finally:
             self._over.set()
             thread.join()
+
+    def settled(self, version: Callable[[], str], name: str) -> bool:
+        """Whether nothing was written while this controller reconciled, and posted, several times."""
+        before, posts = version(), self.posts[name]
+        until(lambda: self.posts[name] >= posts + SETTLED_POSTS, "the other controller posts again and again")
+        return version() == before
 
     def _work(self) -> None:
         while not self._over.wait(RECONCILE_SECONDS):
@@ -121,10 +128,3 @@ class OsacImitation:
     def _send(self, endpoint: str, order: Object) -> None:
         if self._post(endpoint, order) == 202:
             self.posts[order["metadata"]["name"]] += 1
-
-
-def quiet(versions: Callable[[], str], seconds: float) -> bool:
-    """Whether nothing was written for so long."""
-    before = versions()
-    time.sleep(seconds)
-    return versions() == before

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
+import urllib3
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
+from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.controller import Controller
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.metrics import Metrics, State
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.settings import Settings
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.source import serve
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.selection import OrderName
 
@@ -178,3 +182,39 @@ class InProcessEngine(Source):
         for name in self.failing.intersection(names):
             run.fail(name, "Fail for as long as the site is broken", "The site is broken")
         run.run_templates().finish()
+
+
+class WebhookEngine(InProcessEngine):
+    """The same with the whole event source: its webhook server, and the election that it wins."""
+
+    def __init__(self, orders: Orders, **settings: Any) -> None:
+        self._url = f"http://127.0.0.1:{(port := free_port())}"
+        webhook = {"port": port, "rate_limit": 10000}
+        self._arguments = {"start_timeout": 60, "max_in_flight": 2, "leader_namespace": orders.namespace, "webhook": webhook} | settings
+        self._senders = urllib3.PoolManager(maxsize=32, retries=False)
+        super().__init__(orders, **self._arguments)
+
+    async def put(self, event: Object) -> None:
+        await self._put(event)
+
+    async def _serve(self) -> None:
+        await serve(self, self._options | self._arguments)
+
+    def _problems(self) -> list[str]:
+        try:
+            follows = self.metric("openfleet_orders_leads") == 1 and self._get("healthz").status == 200
+            return [] if follows else ["it does not follow the hub"]
+        except urllib3.exceptions.HTTPError as error:
+            return [str(error)]
+
+    def _get(self, path: str) -> urllib3.BaseHTTPResponse:
+        return self._senders.request("GET", f"{self._url}/{path}", timeout=60)
+
+    def metric(self, name: str) -> float:
+        """The value of a metric, with its labels in the name; 0 while it has none."""
+        lines = self._get("metrics").data.decode().splitlines()
+        return next((float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{name} ")), 0.0)
+
+    def post(self, endpoint: str, item: Object) -> int:
+        body, headers = json.dumps(item).encode(), {"Content-Type": "application/json"}
+        return self._senders.request("POST", f"{self._url}/{endpoint}", body=body, headers=headers, timeout=300).status
