@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
@@ -104,8 +103,5 @@ class WorkQueue:
 
 
 def sentence(error: Exception) -> str:
-    """One line for the log; of an API server's answer the message only, without headers."""
-    try:
-        return str(json.loads(getattr(error, "body", ""))["message"])
-    except (ValueError, KeyError, TypeError):
-        return (str(error) or repr(error)).strip().partition("\n")[0]
+    """The first line of an error, for the log."""
+    return (str(error) or repr(error)).strip().partition("\n")[0]

@@ -48,16 +48,16 @@ def test_valid_kubeconfig_is_used_without_the_environment(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "has nothing below the key kubeconfig"),
-        ("hunter2", "holds no kubeconfig"),
-        ("{hunter2", "holds no kubeconfig"),
-        (b"\xff\xfe\x00hunter2\x80", "holds no kubeconfig"),
-        ("[" * 1000, "holds no kubeconfig"),
-        ("[hunter2]", "holds no kubeconfig"),
+        ("", "has no key kubeconfig"),
+        ("hunter2", "has no kubeconfig in the key"),
+        ("{hunter2", "has no kubeconfig in the key"),
+        (b"\xff\xfe\x00hunter2\x80", "has no kubeconfig in the key"),
+        ("[" * 1000, "has no kubeconfig in the key"),
+        ("[hunter2]", "has no kubeconfig in the key"),
         ({}, "no current context"),
         (KUBECONFIG | {"users": "hunter2"}, "users are not a list"),
         (KUBECONFIG | {"clusters": ["hunter2"]}, "clusters are not a list"),
-        (with_user("hunter2"), "described wrongly"),
+        (with_user("hunter2"), "users are invalid"),
         (with_user({}), "has no credentials"),
         (with_user({"client-certificate-data": "hunter2!"}), "not base64"),
         (with_user({"exec": {"command": "touch"}, "token": "hunter2"}), "runs a command"),
@@ -67,7 +67,7 @@ def test_valid_kubeconfig_is_used_without_the_environment(monkeypatch: pytest.Mo
         (with_user({"client-key": "/etc/hostname", "token": "hunter2"}), "names files"),
         (with_cluster({"server": "https://a", "certificate-authority": "/etc/hostname"}), "names files"),
         (with_cluster({}), "no server address"),
-        (with_cluster({"server": "https://a:port"}), "not one of a server"),
+        (with_cluster({"server": "https://a:port"}), "is not valid"),
         (KUBECONFIG | {"current-context": "other"}, "no context other"),
     ],
 )
@@ -79,7 +79,7 @@ def test_invalid_kubeconfig_is_refused_without_its_content_in_the_error(content:
 
 
 def test_kubeconfig_under_another_key_is_not_found() -> None:
-    with pytest.raises(BadKubeconfig, match="nothing below the key kubeconfig"):
+    with pytest.raises(BadKubeconfig, match="has no key kubeconfig"):
         kubeconfig_of(secret(KUBECONFIG, "value"))
 
 
