@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Put down the orders of a run: write what came of them, give back their locks. Documented in the module of the same name."""
+"""Finish the orders of a run: write their status and release their locks. Documented in the module of the same name."""
 
 from __future__ import annotations
 

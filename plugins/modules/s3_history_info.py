@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The documentation and the arguments of an action, which runs on the controller as all of this collection do."""
+"""Documentation and argument spec of the action plugin of the same name."""
 
 from __future__ import annotations
 
