@@ -1,4 +1,4 @@
-"""What an account asks an API server for: a proxy that passes everything on, watches too, and writes down the rights that were used."""
+"""What an account asks an API server for: a proxy that forwards everything, watches too, and records the permissions that were used."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"
 HOP_BY_HOP = ("host", "connection", "accept-encoding", "content-length", "transfer-encoding", "content-encoding")
 
 
-class Right(NamedTuple):
+class Permission(NamedTuple):
     """One verb on one resource, as RBAC counts."""
 
     group: str
@@ -27,9 +27,9 @@ class Right(NamedTuple):
     verb: str
 
 
-def rights_of(role: Mapping[str, Any]) -> set[Right]:
+def permissions_of(role: Mapping[str, Any]) -> set[Permission]:
     return {
-        Right(group, resource, verb)
+        Permission(group, resource, verb)
         for rule in role["rules"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]
@@ -37,18 +37,18 @@ def rights_of(role: Mapping[str, Any]) -> set[Right]:
     }
 
 
-def without(role: Mapping[str, Any], right: Right) -> dict[str, Any]:
-    """The role with this one right less. Each resource gets a rule of its own: a rule may be about several."""
+def without(role: Mapping[str, Any], missing: Permission) -> dict[str, Any]:
+    """The role without this permission. Each resource gets a rule of its own: a rule may be about several."""
     rules = [
-        dict(rule) | {"resources": [resource], "verbs": [verb for verb in rule["verbs"] if (*rule["apiGroups"], resource, verb) != right]}
+        dict(rule) | {"resources": [resource], "verbs": [verb for verb in rule["verbs"] if (*rule["apiGroups"], resource, verb) != missing]}
         for rule in role["rules"]
         for resource in rule["resources"]
     ]
     return dict(role) | {"rules": [rule for rule in rules if rule["verbs"]]}
 
 
-def rights_used(method: str, path: str, query: Mapping[str, str], status: int) -> set[Right]:
-    """The rights that the server has looked for before it answered; nothing for what everybody may, such as its version."""
+def permissions_used(method: str, path: str, query: Mapping[str, str], status: int) -> set[Permission]:
+    """The permissions that the server checked before it answered; none for what every account may, such as reading its version."""
     parts = path.strip("/").split("/")
     root = 2 if parts[0] == "api" else 3
     group = parts[1] if parts[0] == "apis" else ""
@@ -59,26 +59,26 @@ def rights_used(method: str, path: str, query: Mapping[str, str], status: int) -
         inner = inner[2:]
     resource = "/".join([inner[0], *inner[2:]])
     if method == "GET":
-        return {Right(group, resource, "watch" if query.get("watch") else "get" if len(inner) > 1 else "list")}
-    used = {Right(group, resource, VERBS[method])}
+        return {Permission(group, resource, "watch" if query.get("watch") else "get" if len(inner) > 1 else "list")}
+    used = {Permission(group, resource, VERBS[method])}
     if method == "PATCH" and status == 201:  # an apply of what was not there
-        used.add(Right(group, resource, "create"))
+        used.add(Permission(group, resource, "create"))
     return used
 
 
 class Recorder:
-    """The proxy. Credentials of those who ask are passed on.
+    """The proxy. It forwards the credentials of the client.
 
-    `act_as` may name somebody else for a request, of whom it is told the method, the path with the query, and the body. That needs
-    `credential`, the token of an account that may impersonate.
+    `act_as` may name another user for a request, by its method, its path with the query, and its body. That needs `credential`, the
+    token of an account that may impersonate.
     """
 
     def __init__(self, hub: Access) -> None:
         cluster = yaml.safe_load(hub.kubeconfig.read_text(encoding="utf-8"))["clusters"][0]["cluster"]
         self._server = cluster["server"]
         self._trust = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
-        self.used: set[Right] = set()
-        self.refused: set[Right] = set()
+        self.used: set[Permission] = set()
+        self.refused: set[Permission] = set()
         self.act_as: Callable[[str, str, bytes], str] = lambda _method, _path, _body: ""
         self.credential = ""
         self.port = 0
@@ -91,8 +91,8 @@ class Recorder:
         async with self._session.request(
             request.method, f"{self._server}{request.raw_path}", headers=headers, data=body or None, allow_redirects=False
         ) as answer:
-            rights = rights_used(request.method, request.path, request.query, answer.status)
-            (self.refused if answer.status == 403 else self.used).update(rights)
+            permissions = permissions_used(request.method, request.path, request.query, answer.status)
+            (self.refused if answer.status == 403 else self.used).update(permissions)
             kept = {key: value for key, value in answer.headers.items() if key.lower() not in HOP_BY_HOP}
             passed = web.StreamResponse(status=answer.status, headers=kept)
             await passed.prepare(request)

@@ -61,11 +61,11 @@ class Source:
         self.controller = Controller(self._settings, Kube.connect(self._options), Kube.connect(self._options), self._put, metrics)
         await self.controller.run()
 
-    def _problems(self) -> list[str]:
+    def problems(self) -> list[str]:
         return self.controller.problems() if hasattr(self, "controller") else ["it has not begun"]
 
     @contextlib.contextmanager
-    def running(self) -> Iterator[Self]:
+    def running(self, wait: bool = True) -> Iterator[Self]:
         task = self.loop.create_task(self._serve())
 
         def work() -> None:
@@ -75,7 +75,8 @@ class Source:
         thread = threading.Thread(target=work, daemon=True)
         thread.start()
         try:
-            until(lambda: not self._problems(), "the hub is followed")
+            if wait:
+                until(lambda: not self.problems(), "the hub is followed")
             yield self
         finally:
             self.loop.call_soon_threadsafe(task.cancel)
@@ -136,9 +137,10 @@ class InProcessEngine(Source):
         self.failing: set[str] = set()
         self.lost: set[str] = set()
         self.errors: list[BaseException] = []
+        self.runs: list[InProcessRun] = []
         self._gates: dict[str, Gate] = {}
         self._controller_setting = str(settings.get("controller", "self"))
-        self._runs = ThreadPoolExecutor(self._settings.max_in_flight, thread_name_prefix="run")
+        self._threads = ThreadPoolExecutor(self._settings.max_in_flight, thread_name_prefix="run")
 
     def until_phase(self, phase: str, name: str = "demo") -> None:
         until(lambda: self.orders.status(name).get("phase") == phase, f"{name} is {phase}")
@@ -149,17 +151,17 @@ class InProcessEngine(Source):
     async def _put(self, event: Object) -> None:
         await super()._put(event)
         if event["action"] in ENTRIES:
-            self._runs.submit(self._attempt, event)
+            self._threads.submit(self._attempt, event)
 
     @contextlib.contextmanager
-    def running(self) -> Iterator[Self]:
+    def running(self, wait: bool = True) -> Iterator[Self]:
         try:
-            with super().running():
+            with super().running(wait):
                 yield self
         finally:
             for gate in self._gates.values():
                 gate.go_on.set()
-            self._runs.shutdown()
+            self._threads.shutdown()
         assert self.errors == []
 
     def _attempt(self, event: Object) -> None:
@@ -171,6 +173,7 @@ class InProcessEngine(Source):
     def _run(self, event: Object) -> None:
         variables = {"ansible_eda": {"event": event}}
         run = InProcessRun(event["action"], self._options, [], self.orders.folder, variables=variables, controller=self._controller_setting)
+        self.runs.append(run)
         run.prepare()
         names = [order["cluster_order"]["metadata"]["name"] for order in run.orders]
         for gate in [self._gates[name] for name in names if name in self._gates]:
@@ -200,10 +203,12 @@ class WebhookEngine(InProcessEngine):
     async def _serve(self) -> None:
         await serve(self, self._options | self._arguments)
 
-    def _problems(self) -> list[str]:
+    def problems(self) -> list[str]:
         try:
-            follows = self.metric("openfleet_orders_leads") == 1 and self._get("healthz").status == 200
-            return [] if follows else ["it does not follow the hub"]
+            if self.metric("openfleet_orders_leads") != 1:
+                return ["it does not lead"]
+            health = self._get("healthz")
+            return [] if health.status == 200 else [health.data.decode()]
         except urllib3.exceptions.HTTPError as error:
             return [str(error)]
 
