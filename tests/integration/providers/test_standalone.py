@@ -282,7 +282,7 @@ def test_playbook_takes_a_cluster_in_equips_it_and_forgets_it(backend: Standalon
     ]
     secrets = {"its_kubeconfig": yaml.safe_dump(backend.request().secrets["kubeconfig"])}
     played = play(tmp_path, tasks, defaults={"kubeconfig": str(hub.kubeconfig)}, secrets=secrets)
-    assert "takes in those that exist" in played["without a kubeconfig"].message
+    assert "it adopts existing ones" in played["without a kubeconfig"].message
     assert "There is no kubeconfig of demo" in played["no kubeconfig, no cluster"].message
     assert "standalone does not support a change of the number of nodes" in played["scale"].message
     changed = {name: answer.changed for name, answer in played.answers.items() if not answer.failed}
