@@ -42,6 +42,7 @@ class Hub:
             changed(after or before or {})
 
         self._kube = kube
+        self._changed = changed
         self.hosted_clusters = Informer(kube, API_VERSION, HOSTED_CLUSTER, notify)
         self.node_pools = Informer(kube, API_VERSION, NODE_POOL, notify)
 
@@ -81,7 +82,9 @@ class Hub:
         await in_thread(lambda: self._kube.apply(secret, force=True))
 
     def _remember(self, item: Object) -> None:
+        """Store the answer to a write. It is a change too: a status may be one step of several, and its watch event is not a newer one."""
         self._informer(item).remember(item)
+        self._changed(item)
 
     def _informer(self, item: Object) -> Informer:
         return next(informer for informer in self.informers if informer.kind == item["kind"])
