@@ -22,6 +22,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 SILENCE_SECONDS = 15.0
 ATTEMPTS = 3
 RETRY_SECONDS = 1.0
+STOP_SECONDS = 1.0
 CHUNK = 2**18
 TEXT_LIMIT = 2**16
 Result = TypeVar("Result")
@@ -45,10 +46,11 @@ def within(seconds: float, transfers: Mapping[str, Transfer[Result]]) -> dict[st
 
     deadline = time.monotonic() + seconds
     results: dict[str, Result] = {}
+    # Daemons, because the process must be able to end while one of them waits for the network.
+    threads = [threading.Thread(target=run, args=entry, daemon=True) for entry in transfers.items()]
     try:
-        for url, transfer in transfers.items():
-            # Daemons, because the process must be able to end while one of them waits for the network.
-            threading.Thread(target=run, args=(url, transfer), daemon=True).start()
+        for thread in threads:
+            thread.start()
         while len(results) < len(transfers):
             url, result, error = outcomes.get(timeout=max(deadline - time.monotonic(), 0))
             if error:
@@ -59,6 +61,11 @@ def within(seconds: float, transfers: Mapping[str, Transfer[Result]]) -> dict[st
         raise NotDownloaded(f"{late} did not complete the transfer within {seconds:g} seconds") from None
     finally:
         stop.set()
+        # Those that do not wait for the network end now: the caller may delete the folder that they write to.
+        grace = time.monotonic() + STOP_SECONDS
+        for thread in threads:
+            if thread.ident:
+                thread.join(max(grace - time.monotonic(), 0))
     return results
 
 
@@ -109,6 +116,8 @@ def _receive(url: str, file: Path, progress: Callable[[int, int], None], stop: t
         if response.status != HTTPStatus.PARTIAL_CONTENT:
             done = 0
         total = done + int(response.headers.get("Content-Length") or 0)
+        if stop.is_set():
+            raise NotDownloaded("the deadline has passed, or another transfer has failed")
         with open(file, "ab" if done else "wb") as content:
             while chunk := response.read1(CHUNK):
                 if stop.is_set():
