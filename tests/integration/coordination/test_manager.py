@@ -19,10 +19,11 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.ma
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.probe import api_server_probe
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.settings import Settings
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import StateStore
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import store as s3_store
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import connect
 
 from ..support.s3_proxy import Fault, Proxy
-from .running import POLL, TTL, WAIT_SECONDS, WORKLOAD, documents, running
+from .running import POLL, TTL, WAIT_SECONDS, WORKLOAD, Running, documents, running
 
 Options = dict[str, Any]
 
@@ -73,26 +74,36 @@ def gate() -> Iterator[threading.Event]:
     event.set()
 
 
-def test_leader_stops_at_its_deadline_while_the_store_hangs(faulty: tuple[Proxy, Options], bucket: Options, gate: threading.Event) -> None:
+def test_leader_stops_at_its_deadline_while_the_store_hangs(
+    faulty: tuple[Proxy, Options], bucket: Options, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
     proxy, options = faulty
+    direct = connect(bucket)
+    # The timeout of the client must not end the renewal that hangs.
+    monkeypatch.setattr(s3_store, "READ_SECONDS", 10 * WAIT_SECONDS)
+
+    async def lose_and_recover(run: Running) -> None:
+        await run.next("leader_acquired")
+        hangs = Fault(times=10_000, gate=gate, forwarded=False)
+        proxy.faults = [hangs]
+        await run.until(lambda: len(run.of("leader_lost")) == len(run.of("leader_acquired")), "the end of the term")
+        acquired, lost = run.of("leader_acquired")[-1], run.of("leader_lost")[-1]
+        assert lost["epoch"] == acquired["epoch"]
+        assert lost["reason"]
+        assert not run.manager.leases[0].acting()
+        # No other contender can have the lease yet: the leader stops earlier.
+        assert not Lease(direct, WORKLOAD, "west", "west-1", 4.5).try_acquire()
+        hangs.times = 0
+        gate.set()
+        again = await run.next("leader_acquired", len(run.of("leader_acquired")) + 1)
+        assert again["epoch"] > acquired["epoch"]
 
     async def scenario() -> None:
         async with running(connect(options), ttl=4.5) as run:
-            await run.next("leader_acquired")
-            hangs = Fault(times=10_000, gate=gate, forwarded=False)
-            proxy.faults = [hangs]
-            await run.until(lambda: len(run.of("leader_lost")) == len(run.of("leader_acquired")), "the end of the term")
-            acquired, lost = run.of("leader_acquired")[-1], run.of("leader_lost")[-1]
-            assert lost["epoch"] == acquired["epoch"]
-            assert lost["reason"]
-            assert not gate.is_set()
-            assert not run.manager.leases[0].acting()
-            # No other contender can have the lease yet: the leader stops earlier.
-            assert not Lease(connect(bucket), WORKLOAD, "west", "west-1", 4.5).try_acquire()
-            hangs.times = 0
-            gate.set()
-            again = await run.next("leader_acquired", len(run.of("leader_acquired")) + 1)
-            assert again["epoch"] > acquired["epoch"]
+            try:
+                await lose_and_recover(run)
+            finally:
+                gate.set()  # or the manager could not end
 
     asyncio.run(scenario())
 
