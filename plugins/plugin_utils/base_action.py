@@ -1,9 +1,9 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The base of all actions. They run in Ansible's process, where a task costs a tenth of a module in a process of its own.
+"""The base of all actions. They run in Ansible's process, where a task costs a tenth of a module in its own process.
 
-An action validates its arguments, makes one call into the library, and turns an error of the library into a failed task. Its result is
-printed, so it contains no secret.
+An action validates its arguments, makes one call into the library, and turns an error of the library into a failed task.
+Its result is printed, so it contains no secret.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument
 
 
 class BaseAction(ActionBase):
-    """An action has arguments (`SPEC`) and rules between them (`RULES`); a base of its own connects it and calls its `work`."""
+    """An action has arguments (`SPEC`) and rules between them (`RULES`). A subclass connects it and calls its `work`."""
 
     TRANSFERS_FILES = False
     _requires_connection = False

@@ -40,7 +40,7 @@ class ClusterAction(ControllerAction):
     def changing(self, subject: TaskCluster, parameters: dict[str, Any]) -> AbstractContextManager[Provider]:
         """The provider, with the lock of the task or else with the cluster's own lock.
 
-        Ignores the lock of another cluster: it is the default for the tasks of a template, which can name other clusters.
+        Ignores the lock of another cluster: it is the default for the tasks of a template, which can name others.
         """
         lock = Lock(**parameters["lock"]) if parameters["lock"] else None
         if lock and (lock.namespace, lock.order) != (subject.lock_namespace, subject.lock_name):

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Loads the tasks of a role before a run. A play that includes a role with a parse error ends for all hosts, without rescue."""
+"""Loads the tasks of a role before a run. A play that includes a role with a parse error ends for all hosts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RoleCheck:
         self._errors: dict[TaskSource, AnsibleError | None] = {}
 
     def problem(self, role: str, entry: str) -> str | None:
-        """The parse error in the tasks of that entry point and in what they include, or None. Skips names that are variables."""
+        """The parse error in the tasks of that entry point and their includes, or None. Skips names that are variables."""
         with self._loading:
             error = self._error((role, entry))
         return " ".join(str(error).split()).rstrip(".") if error else None
