@@ -179,7 +179,7 @@ def test_a_port_in_use_is_one_sentence_and_leaves_nothing(commands: Commands) ->
         result = commands.run("up", "--port", str(port))
     assert result.returncode == 1
     assert result.stderr.strip().splitlines() == [
-        f"✘ Port {port} is in use on 127.0.0.1: stop the program that has it, or choose another with --port."
+        f"✘ Port {port} is in use on 127.0.0.1: stop the program that uses it, or choose another with --port."
     ]
     assert_nothing_is_left(commands, set())
     assert not commands.state.exists()
