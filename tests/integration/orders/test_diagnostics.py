@@ -64,7 +64,7 @@ def test_archive_has_everything_but_secrets(hub: Access, tmp_path: Path) -> None
     assert TOKEN not in everything
     assert not LOOKS_SECRET.search(everything)
     assert "set dest to a file" in played["no folder"].message
-    assert "There is no absent-client here" in played["no client"].message
+    assert "There is no absent-client where Ansible runs" in played["no client"].message
     assert "There is no ClusterOrder orders/absent" in played["no order"].message
 
 
