@@ -184,6 +184,7 @@ FULL_STATUS: Object = {
     },
     "nodeRequests": [{"resourceClass": "fc430", "numberOfNodes": 3}, {"resourceClass": "h100", "numberOfNodes": 0}],
     "nodeSets": [{"resourceClass": "fc430", "requested": 3, "ready": 3}, {"resourceClass": "h100", "requested": 1, "ready": 0}],
+    "readyNodes": "3/4",
     "apiURL": "https://api.one.example.com:6443",
     "consoleURL": "https://console.one.example.com",
     "failure": {
@@ -229,7 +230,7 @@ def test_get_shows_template_phase_ready_nodes_api_url_and_age(hub: Hub, group: s
     shown = hub.kubectl("get", f"cord.{group}", f"--namespace={placed['metadata']['namespace']}").stdout
     header, row = (re.split(r" {2,}", line.strip()) for line in shown.splitlines())
     assert header == ["NAME", "TEMPLATE", "PHASE", "READY NODES", "API URL", "AGE"]
-    assert row[:-1] == ["one", TEMPLATE, "Degraded", "3 of 4 nodes ready", "https://api.one.example.com:6443"]
+    assert row[:-1] == ["one", TEMPLATE, "Degraded", "3/4", "https://api.one.example.com:6443"]
     assert re.fullmatch(r"\d+[sm]\S*", row[-1])
 
 

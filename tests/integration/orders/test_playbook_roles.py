@@ -146,7 +146,7 @@ def test_a_provider_with_a_fault_fails_its_own_orders_only(orders: Orders) -> No
     orders.play("sync_status", None, cluster_orders=chosen).successful()
     for name in bad:
         shown = str(orders.status(name)) + run.output
-        assert f"acme.site.{name.replace('-', '_')} has a fault of its own" in shown and f"{name.replace('-', '_')}.py" in shown
+        assert f"acme.site.{name.replace('-', '_')} has a bug" in shown and f"{name.replace('-', '_')}.py" in shown
         assert "hunter2" not in shown
         assert "holderIdentity" not in orders.lease(name)
 
