@@ -154,5 +154,5 @@ def test_a_killed_engine_is_an_error_and_what_it_leaves_behind_is_killed_too(tmp
     os.kill(engine.rules(), signal.SIGKILL)
     assert engine.wait() == 128 + signal.SIGKILL
     assert engine.processes() == []
-    assert engine.said("was killed by SIGKILL, and nobody had asked it to")
+    assert engine.said("was killed by SIGKILL unexpectedly")
     assert not (tmp_path / "end").exists()
