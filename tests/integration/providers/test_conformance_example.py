@@ -32,7 +32,7 @@ HELD = {"finalizers": ["metal.acme.example/machines"]}
 
 def test_example_is_short_and_the_page_shows_it_as_it_is() -> None:
     text = (EXAMPLE / "plugins/module_utils/providers/rack.py").read_text(encoding="utf-8")
-    assert len(text.splitlines()) < 80
+    assert len(text.splitlines()) < 90
     assert f"```python\n{text}```" in (EXAMPLE.parents[1] / "writing_a_provider.md").read_text(encoding="utf-8")
 
 
