@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 import urllib3
 from ansible_collections.openfleet.clusters.extensions.sandbox.certificates import Authority
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller import webhook_server
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller import webhook_server as intake_module
-from ansible_collections.openfleet.clusters.plugins.module_utils.controller import webhook_server as webhook_server
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.metrics import Metrics, State
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.settings import BadSettings, Webhook
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.webhook_server import Buckets, WebhookServer

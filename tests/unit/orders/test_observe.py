@@ -201,13 +201,13 @@ class PolledProvider(Provider):
     def create(self, request: Any) -> ObservedCluster:
         raise AssertionError
 
-    def update(self, spec: ObservedCluster, request: Any) -> ObservedCluster:
+    def update(self, observed: ObservedCluster, request: Any) -> ObservedCluster:
         raise AssertionError
 
-    def delete(self, spec: ObservedCluster) -> bool:
+    def delete(self, observed: ObservedCluster) -> bool:
         raise AssertionError
 
-    def status(self, spec: ObservedCluster) -> ObservedCluster:
+    def status(self, observed: ObservedCluster) -> ObservedCluster:
         raise ProviderError("the provider does not answer")
 
 

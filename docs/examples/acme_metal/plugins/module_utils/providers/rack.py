@@ -28,30 +28,30 @@ class ClusterProvider(Provider):
         found = self._find()
         return self._seen(found) if found else self._apply(request)
 
-    def update(self, spec, request):
+    def update(self, observed, request):
         return self._apply(request)
 
-    def delete(self, spec):
+    def delete(self, observed):
         found = self._find()
         if found:
             self.changes += self.writer.delete([found])
         return self._find() is None
 
-    def status(self, spec):
+    def status(self, observed):
         found = self._find()
         return self._seen(found) if found else ObservedCluster()
 
-    def kubeconfig(self, spec):
+    def kubeconfig(self, observed):
         secret = self.ref.kube.find("v1", "Secret", f"{self.ref.name}-rack-kubeconfig", self.ref.namespace)
         if secret is None:
             raise NotReadyYet(f"The rack has no kubeconfig of {self.ref.name} yet; it has one when its machines are up.")
         return Kubeconfig(json.loads(base64.b64decode(secret["data"]["kubeconfig"])), secret["metadata"]["resourceVersion"])
 
-    def apply_resources(self, spec, resource_set):
-        resources.apply(self, self.connect(spec), resource_set)
+    def apply_resources(self, observed, resource_set):
+        resources.apply(self, self.connect(observed), resource_set)
 
-    def remove_resources(self, spec, name):
-        return resources.remove(self, self.connect(spec), name)
+    def remove_resources(self, observed, name):
+        return resources.remove(self, self.connect(observed), name)
 
     def _find(self):
         return self.ref.kube.find("v1", "ConfigMap", f"{self.ref.name}-rack", self.ref.namespace)
