@@ -1,4 +1,4 @@
-"""Whatever is killed, and whenever: no order is lost, stuck, or done twice. Ten rounds of each; OPENFLEET_CHAOS_ROUNDS changes that."""
+"""Kills of playbooks, engines and the API server at random moments: no order is lost, stuck, or run for a second cluster."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors imp
 from ..support.engines import Engine, running
 from ..support.orders import GROUP, Object, Orders
 
-ROUNDS = int(os.environ.get("OPENFLEET_CHAOS_ROUNDS", "10"))
-OUTAGE_SECONDS = 20
+ROUNDS = 2  # of each test, times the factor of `make soak`
+OUTAGE_SECONDS = 12  # longer than a request is retried
 CUTS = 4  # a round
 HYPERSHIFT = "hypershift.openshift.io/v1beta1"
 PAST = "2020-01-01T00:00:00.000000Z"
-dice = random.Random()  # noqa: S311 - another moment every time, that is the point
+dice = random.Random()  # noqa: S311 - each run tries other moments
 
 
 class Site:
-    """A hub, an engine on it, and orders that come and go."""
+    """A hub, an engine on it, and orders that are created and deleted."""
 
     def __init__(self, sandbox: Sandbox, orders: Orders, engine: Engine) -> None:
         self.sandbox = sandbox
@@ -39,21 +39,21 @@ class Site:
         self.engine = engine
         self.kube = Kube.connect({"kubeconfig": str(orders.hub.kubeconfig)})
         self.wanted: set[str] = set()
-        self._made: dict[str, set[str]] = {}
-        self._over = threading.Event()
+        self._created: dict[str, set[str]] = {}
+        self._ended = threading.Event()
         threading.Thread(target=self._count_clusters, daemon=True).start()
 
     def _count_clusters(self) -> None:
-        """Every HostedCluster that is ever seen, by its order."""
-        while not self._over.wait(0.3):
+        """Collect the uid of every HostedCluster by its order."""
+        while not self._ended.wait(0.3):
             try:
                 for item in self.kube.list_all(HYPERSHIFT, "HostedCluster"):
-                    self._made.setdefault(item["metadata"]["name"], set()).add(item["metadata"]["uid"])
+                    self._created.setdefault(item["metadata"]["name"], set()).add(item["metadata"]["uid"])
             except KubeError:
                 continue
 
     def change(self, prefix: str, number: int) -> None:
-        """Two orders more, and one of the earlier ones less."""
+        """Create two orders, and in every second round delete an earlier one."""
         for letter in "ab":
             name = f"{prefix}-{number}{letter}"
             self.orders.place(name, nodes={"fc430": 1})
@@ -63,13 +63,13 @@ class Site:
             self.orders.hub.kubectl("delete", self.orders.kind, name, "-n", self.orders.namespace, "--wait=false")
             self.wanted.discard(name)
 
-    def let_locks_of_the_dead_run_out(self) -> None:
-        """What a minute would do: of a lock whose run is no more, the time passes. A holder's name has the process in it."""
+    def expire_locks_of_ended_runs(self) -> None:
+        """Do what a minute does: a lock whose run has ended expires. The holder's name has the process id."""
         leases = self.kube.list_all("coordination.k8s.io/v1", "Lease", self.orders.namespace)
-        alive = {str(process) for process in self.engine.playbooks()}
+        running_ids = {str(process) for process in self.engine.playbooks()}
         for lease in leases:
             run = re.search(r"-local-(\d+)-", lease["spec"].get("holderIdentity") or "")
-            if run and run[1] not in alive:
+            if run and run[1] not in running_ids:
                 self.orders.patch_lease({"renewTime": PAST}, lease["metadata"]["name"].removeprefix("cluster-").removesuffix("-lock"))
 
     def api_server(self) -> ProcessStatus:
@@ -82,22 +82,22 @@ class Site:
         statuses = {item["metadata"]["name"]: item.get("status") or {} for item in self.items()}
         return {name: "Failed" if "failure" in status else status.get("phase", "") for name, status in statuses.items()}
 
-    def is_at_work(self) -> bool:
-        self.let_locks_of_the_dead_run_out()
+    def is_running(self) -> bool:
+        self.expire_locks_of_ended_runs()
         return bool(self.engine.playbooks())
 
-    def all_is_well(self) -> bool:
-        self.let_locks_of_the_dead_run_out()
+    def is_settled(self) -> bool:
+        self.expire_locks_of_ended_runs()
         return self.phases() == dict.fromkeys(self.wanted, "Ready")
 
     def check(self) -> None:
-        until(self.all_is_well, f"every order is Ready, or gone; the log is {self.engine.log}", 900)
+        until(self.is_settled, f"every order is Ready or deleted; the log is {self.engine.log}", 900)
         clusters = Counter(item["metadata"]["name"] for item in self.kube.list_all(HYPERSHIFT, "HostedCluster"))
         assert set(clusters) == self.wanted
-        assert {name: len(found) for name, found in self._made.items() if len(found) > 1} == {}, "a cluster was made twice"
+        assert {name: len(found) for name, found in self._created.items() if len(found) > 1} == {}, "a cluster was created twice"
 
     def end(self) -> None:
-        self._over.set()
+        self._ended.set()
 
 
 @pytest.fixture(scope="module")
@@ -111,10 +111,10 @@ def site(new_sandbox: Callable[..., Sandbox], tmp_path_factory: pytest.TempPathF
     sandbox.down()
 
 
-def test_a_playbook_killed_at_any_moment(site: Site) -> None:
-    for number in range(ROUNDS):
+def test_a_playbook_killed_at_any_moment(site: Site, soak: int) -> None:
+    for number in range(ROUNDS * soak):
         site.change("playbook", number)
-        until(site.is_at_work, "a run is under way", 120)
+        until(site.is_running, "a run is under way", 120)
         time.sleep(dice.uniform(0, 4))
         for process in site.engine.playbooks():
             try:
@@ -124,23 +124,24 @@ def test_a_playbook_killed_at_any_moment(site: Site) -> None:
     site.check()
 
 
-def test_the_engine_killed_at_any_moment(site: Site) -> None:
-    for number in range(ROUNDS):
+def test_the_engine_killed_at_any_moment(site: Site, soak: int) -> None:
+    last = ROUNDS * soak - 1
+    for number in range(last + 1):
         site.change("engine", number)
         time.sleep(dice.uniform(0, 6))
         site.engine.kill()
-        site.engine.start(wait=number == ROUNDS - 1)
-        if number < ROUNDS - 1:
-            time.sleep(dice.uniform(0, 8))  # it is killed again while it starts
+        site.engine.start(wait=number == last)
+        if number < last:
+            time.sleep(dice.uniform(0, 8))  # the next kill may come while it starts
     site.check()
 
 
-def test_the_api_server_away_at_any_moment(site: Site) -> None:
-    for number in range(ROUNDS):
+def test_the_api_server_away_at_any_moment(site: Site, soak: int) -> None:
+    for number in range(ROUNDS * soak):
         site.change("server", number)
         time.sleep(dice.uniform(0, 4))
         os.kill(site.api_server().pid, signal.SIGKILL)
-        until(lambda: not site.api_server().running, "the sandbox has noticed it", 30)
+        until(lambda: not site.api_server().running, "the sandbox reports its end", 30)
         time.sleep(OUTAGE_SECONDS)
         assert site.engine.post("create-hosted-cluster", {"metadata": {"namespace": site.orders.namespace, "name": "server-0b"}}) == 202
         site.sandbox.up()
@@ -150,8 +151,8 @@ def test_the_api_server_away_at_any_moment(site: Site) -> None:
     until(site.engine.is_well, "every watch has come back", 60)
 
 
-def test_a_webhook_cut_off_at_any_byte_at_any_moment(site: Site) -> None:
-    for number in range(ROUNDS):
+def test_a_webhook_cut_off_at_any_byte_at_any_moment(site: Site, soak: int) -> None:
+    for number in range(ROUNDS * soak):
         site.change("webhook", number)
         for _cut in range(CUTS):
             time.sleep(dice.uniform(0, 1.5))
@@ -162,7 +163,7 @@ def test_a_webhook_cut_off_at_any_byte_at_any_moment(site: Site) -> None:
                 assert site.engine.post(endpoint, order) == 202
     site.check()
     assert site.engine.is_running and site.engine.metric("openfleet_orders_webhook_answers_total", code="499") > 0
-    # Nothing was killed, so each was carried out by one run.
+    # Nothing was killed, so one run created each cluster.
     left = [name for name in site.wanted if name.startswith("webhook-")]
     assert {name: site.orders.lease(name)["leaseTransitions"] for name in left} == dict.fromkeys(left, 1)
 
@@ -173,7 +174,7 @@ def test_a_second_engine_takes_over_when_the_machine_of_the_first_dies(site: Sit
         second.start(wait=False)
         until(lambda: second.said("this one stands by"), "the second stands by", 120)
         site.change("machine", 0)
-        until(site.is_at_work, "a run is under way", 120)
+        until(site.is_running, "a run is under way", 120)
         first.stop()
         site.engine = second
         site.change("machine", 1)

@@ -204,12 +204,12 @@ def test_a_killed_control_plane_comes_back_with_its_data(sandbox: Sandbox, hub: 
     assert hosted(hub, namespace, tmp_path).get("configmap", "kept")["data"] == {"a": "b"}
 
 
-def test_two_hundred_status_only_clusters_settle(sandbox: Sandbox, hub: Access, namespace: str) -> None:
-    names = [f"load-{number}" for number in range(200)]
+def test_many_status_only_clusters_settle(sandbox: Sandbox, hub: Access, namespace: str, soak: int) -> None:
+    names = [f"load-{number}" for number in range(40 * soak)]
     clusters = [hosted_cluster(namespace, name, status_only=True) for name in names]
     pools = [node_pool(namespace, name, name=name) for name in names]
     hub.apply(pull_secret(namespace), *clusters, *pools)
-    # How long that takes is measured by `make bench`; here it only has to end.
+    # `make bench` measures how long 200 of them take.
     hub.wait("hostedclusters", "--all", "-n", namespace, "--for=condition=ClusterVersionSucceeding", timeout="300s")
     hub.wait("nodepools", "--all", "-n", namespace, "--for=condition=Ready", timeout="300s")
     assert not [process for process in sandbox.status() if process.owner.startswith(f"{namespace}/")]
