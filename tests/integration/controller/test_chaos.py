@@ -56,7 +56,7 @@ class Site:
         """Two orders more, and one of the earlier ones less."""
         for letter in "ab":
             name = f"{prefix}-{number}{letter}"
-            self.orders.place(name, nodes={"fc430": 1})
+            self.orders.apply(name, nodes={"fc430": 1})
             self.wanted.add(name)
         if number % 2:
             name = f"{prefix}-{number - 1}a"

@@ -70,7 +70,7 @@ def test_an_order_becomes_ready_in_steps_and_a_site_hears_of_each_transition_onc
     def told() -> list[str]:
         return [line for line in engine.said(r"^(?:\*\* .*)?((?:Ready|Degraded): .*)$") if loop.full("steps") in line]
 
-    orders.place("steps", nodes={"fc430": 2}, template="acme.site.finished")
+    orders.apply("steps", nodes={"fc430": 2}, template="acme.site.finished")
     loop.until_phase("Ready", "steps")
     assert engine.actions(loop.full("steps")) == ["provision", "post_install"]
     assert orders.lease("steps")["leaseTransitions"] == 2
@@ -90,7 +90,7 @@ def test_an_order_becomes_ready_in_steps_and_a_site_hears_of_each_transition_onc
 
 def test_a_run_that_was_killed_is_noticed_by_its_lock_and_done_again(loop: Loop) -> None:
     orders, engine = loop.orders, loop.engine
-    orders.place("gated", nodes={"fc430": 1})
+    orders.apply("gated", nodes={"fc430": 1})
     until((loop.folder / "here-gated").exists, f"a run holds the lock; the log is {engine.log}")
     for process in engine.playbooks():
         with contextlib.suppress(ProcessLookupError):  # some end with the first
@@ -172,7 +172,7 @@ def test_hostile_requests_and_objects_neither_stop_the_engine_nor_reach_a_shell_
     assert set(answers) == {202, 400} and answers[400] > answers[202] > 0
     for _time in range(10):
         engine.cut_off("create-hosted-cluster", order("orders", "cut-off"), dice.random())
-    orders.place("good", nodes={"fc430": 1})
+    orders.apply("good", nodes={"fc430": 1})
     loop.until_phase("Ready", "good")
     assert engine.is_running
 

@@ -70,7 +70,7 @@ def test_two_controllers_share_an_order_without_a_fight(request: pytest.FixtureR
     def version() -> str:
         return str(orders.get()["metadata"]["resourceVersion"])
 
-    orders.place(nodes={"fc430": 1}, template=shared.template)
+    orders.apply(nodes={"fc430": 1}, template=shared.template)
     until(lambda: orders.status().get("conditions"), "the order is observed")
     assert shared.actions() == [], "the namespace is the other controller's to create"
     imitation = OsacImitation(Kube.connect({"kubeconfig": str(orders.hub.kubeconfig)}), orders.namespace, shared.post)
@@ -82,7 +82,7 @@ def test_two_controllers_share_an_order_without_a_fight(request: pytest.FixtureR
         until(lambda: imitation.settled(version, "demo"), "no controller writes")
         assert shared.actions() == ["provision"], "no webhook brings its next attempt"
         shared.repair()
-        orders.place(nodes={"fc430": 2}, template=shared.template)
+        orders.apply(nodes={"fc430": 2}, template=shared.template)
         until(lambda: observed(orders).phase == "Ready", "it is Ready for us")
         until(lambda: orders.status().get("phase") == "Ready", "it is Ready for the other")
         assert set(orders.get()["metadata"]["finalizers"]) == {FINALIZER, OURS}

@@ -35,7 +35,7 @@ def test_orders_are_carried_out_by_jobs_and_workflows_also_when_one_is_launched_
             engine.add_options("--controller-url", url, "--controller-token", "of-nobody")
             with running(engine):
                 platform.lose_answers = 1
-                orders.place("demo", nodes={"fc430": 1}, template="acme.site.finished")
+                orders.apply("demo", nodes={"fc430": 1}, template="acme.site.finished")
                 until(lambda: orders.status("demo").get("phase") == "Ready", f"it is Ready; the log is {engine.log}", 180)
                 create, finish = ("openfleet-create-cluster", False), ("openfleet-post-install", False)
 

@@ -39,7 +39,7 @@ def recover_node(orders: Orders) -> None:
 
 def test_an_order_is_provisioned_changed_deleted_and_placed_again(anywhere: Orders) -> None:
     orders = anywhere
-    orders.place(nodes={"fc430": 2})
+    orders.apply(nodes={"fc430": 2})
     orders.provision()
     assert orders.names() == CREATED
     assert orders.pools() == {"fc430": 2}
@@ -54,35 +54,35 @@ def test_an_order_is_provisioned_changed_deleted_and_placed_again(anywhere: Orde
     assert status["apiURL"].startswith("https://127.0.0.1:") and "failure" not in status
     assert orders.get()["metadata"]["finalizers"] == [f"{orders.group}/finalizer", f"{orders.group}/infrastructure"]
 
-    orders.place(nodes={"fc430": 3, "fc640": 1})  # one more, and a class added
+    orders.apply(nodes={"fc430": 3, "fc640": 1})  # one more, and a class added
     orders.provision()
     assert orders.pools() == {"fc430": 3, "fc640": 1}
-    orders.place(nodes={"fc430": 1})  # fewer, and the class removed
+    orders.apply(nodes={"fc430": 1})  # fewer, and the class removed
     orders.provision()
     until(lambda: orders.pools() == {"fc430": 1}, "the NodePool of the class that was removed is gone")
 
-    orders.place(nodes={"fc430": 1}, release_image=NEXT_RELEASE)
+    orders.apply(nodes={"fc430": 1}, release_image=NEXT_RELEASE)
     orders.provision()
     releases = [item["spec"]["release"]["image"] for item in orders.objects() if item["kind"] in ("HostedCluster", "NodePool")]
     assert releases == [NEXT_RELEASE, NEXT_RELEASE]
 
     orders.remove()
     assert orders.is_gone()
-    orders.place(nodes={"fc430": 2})
+    orders.apply(nodes={"fc430": 2})
     orders.provision()
     assert orders.pools() == {"fc430": 2}
     assert orders.hosted_cluster()["spec"]["release"]["image"] == RELEASE
 
 
 def test_an_order_without_nodes_gets_those_of_its_template(orders: Orders) -> None:
-    orders.place()
+    orders.apply()
     orders.provision()
     assert orders.pools() == {"fc430": 2}
     assert orders.status()["nodeSets"] == [{"resourceClass": "fc430", "requested": 2, "ready": 2}]
 
 
 def test_an_order_is_ready_with_its_nodes_and_degraded_without_them(orders: Orders) -> None:
-    orders.place(nodes={"fc430": 2})
+    orders.apply(nodes={"fc430": 2})
     orders.provision()
     lose_node(orders)
     orders.until_phase("Degraded")
@@ -99,8 +99,8 @@ def test_however_many_orders_are_waited_for_none_waits_for_another(orders: Order
     unfinished = orders.template("unfinished", post_install="[]\n")
     slow = [f"slow-{number}" for number in range(CONNECTIONS)]
     for name in slow:
-        orders.place(name, template=unfinished, nodes={"fc430": 1})
-    orders.place("quick", nodes={"fc430": 1})
+        orders.apply(name, template=unfinished, nodes={"fc430": 1})
+    orders.apply("quick", nodes={"fc430": 1})
     over = threading.Event()
 
     def fail_when_over(_request: Request) -> None:
@@ -121,8 +121,8 @@ def test_however_many_orders_are_waited_for_none_waits_for_another(orders: Order
 
 
 def test_an_order_that_is_deleted_while_all_are_synced_is_no_failure(orders: Orders) -> None:
-    orders.place("going")
-    orders.place("staying")
+    orders.apply("going")
+    orders.apply("staying")
 
     def delete_it(request: Request) -> None:
         if request.is_write and "/going/" in request.path:
@@ -135,10 +135,10 @@ def test_an_order_that_is_deleted_while_all_are_synced_is_no_failure(orders: Ord
 
 
 def test_an_order_is_not_ready_before_its_nodes_are(orders: Orders) -> None:
-    orders.place(nodes={"fc430": 2})
+    orders.apply(nodes={"fc430": 2})
     orders.provision()
     lose_node(orders)
-    orders.place(nodes={"fc430": 3})
+    orders.apply(nodes={"fc430": 3})
     orders.provision(wait=0)
     orders.sync("demo")
     assert orders.status()["phase"] == "Progressing"
@@ -146,7 +146,7 @@ def test_an_order_is_not_ready_before_its_nodes_are(orders: Orders) -> None:
 
 
 def test_a_second_run_changes_nothing_and_writes_only_its_lock(orders: Orders) -> None:
-    orders.place(nodes={"fc430": 2, "fc640": 1}, ssh_public_key="ssh-ed25519 AAAA")
+    orders.apply(nodes={"fc430": 2, "fc640": 1}, ssh_public_key="ssh-ed25519 AAAA")
     orders.provision()
     before = orders.versions()
     with ApiProxy(orders.hub.kubeconfig, orders.folder).open() as proxy:
@@ -178,7 +178,7 @@ def test_check_mode_predicts_what_each_step_then_does_and_writes_nothing(orders:
         orders.hub.wait("nodepool/demo-fc430", "-n", orders.working(), f"--for=jsonpath={{.status.replicas}}={count}")
         orders.sync("demo")
 
-    orders.place(template=template, nodes={"fc430": 2})
+    orders.apply(template=template, nodes={"fc430": 2})
     assert predicted("provision") > 0
     until_nodes(2)
     lose_node(orders)
@@ -187,7 +187,7 @@ def test_check_mode_predicts_what_each_step_then_does_and_writes_nothing(orders:
     assert predicted("sync") == 0
     assert predicted("post_install") > 0
     assert predicted("post_install") == predicted("provision") == 0
-    orders.place(template=template, nodes={"fc430": 3})
+    orders.apply(template=template, nodes={"fc430": 3})
     assert predicted("provision") > 0
     until_nodes(2)
     orders.hold_cluster()  # so that nothing goes on between a run and its prediction
@@ -210,7 +210,7 @@ def _changes(orders: Orders, step: str, check: bool, proxy: ApiProxy) -> int:
 
 def test_deleting_an_order_removes_the_finalizers_last(orders: Orders) -> None:
     """Whatever is still there, the order is too: nothing can be forgotten."""
-    orders.place(nodes={"fc430": 2})
+    orders.apply(nodes={"fc430": 2})
     orders.provision()
     orders.hold_cluster()
     orders.remove(wait=0)
@@ -227,7 +227,7 @@ def test_deleting_an_order_removes_the_finalizers_last(orders: Orders) -> None:
 
 
 def test_finalizers_of_others_are_kept(orders: Orders) -> None:
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     orders.patch({"metadata": {"finalizers": ["example.com/billing"]}})
     orders.provision()
     assert orders.get()["metadata"]["finalizers"] == ["example.com/billing", f"{GROUP}/finalizer", f"{GROUP}/infrastructure"]
@@ -244,7 +244,7 @@ def test_finalizers_of_others_are_kept(orders: Orders) -> None:
 
 
 def test_an_order_that_was_refused_can_be_deleted(orders: Orders) -> None:
-    orders.place(template="no_such_template")
+    orders.apply(template="no_such_template")
     assert not orders.run("provision", "demo").is_successful
     orders.remove()
     assert orders.is_gone()
@@ -252,7 +252,7 @@ def test_an_order_that_was_refused_can_be_deleted(orders: Orders) -> None:
 
 def test_a_half_created_cluster_is_deleted(orders: Orders) -> None:
     """Here the namespace is all there is, as when a run was killed early."""
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     orders.provision()
     for item in orders.objects():
         if item["kind"] != "Secret":
@@ -266,9 +266,9 @@ def test_orders_whose_namespace_is_deleted_as_a_whole_are_deleted_with_it(orders
     """No lock can be taken there any more. A deletion needs none, and a run that still creates a cluster there is refused."""
     names = ("demo", "other")
     for name in names:
-        orders.place(name, nodes={"fc430": 1})
+        orders.apply(name, nodes={"fc430": 1})
         orders.provision(name)
-    orders.place(nodes={"fc430": 2})
+    orders.apply(nodes={"fc430": 2})
     late = orders.run("provision", "demo")
     orders.kube.delete(orders.kube.get("v1", "Namespace", orders.namespace))
     until(lambda: not orders.hub.get("leases", "-n", orders.namespace)["items"], "the Leases are deleted with their namespace")
@@ -287,7 +287,7 @@ def test_orders_whose_namespace_is_deleted_as_a_whole_are_deleted_with_it(orders
 
 
 def test_the_account_of_an_order_may_work_in_its_namespace_only(orders: Orders) -> None:
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     orders.provision()
     account = f"--as=system:serviceaccount:{orders.working()}:cloudkit"
     assert orders.hub.kubectl("auth", "can-i", "create", "pods", "-n", orders.working(), account).stdout.strip() == "yes"
@@ -296,7 +296,7 @@ def test_the_account_of_an_order_may_work_in_its_namespace_only(orders: Orders) 
 
 
 def test_what_was_changed_by_hand_is_repaired(orders: Orders) -> None:
-    orders.place(nodes={"fc430": 2})
+    orders.apply(nodes={"fc430": 2})
     orders.provision()
     orders.patch_pool({"spec": {"replicas": 5}})
     orders.kube.delete(orders.kube.get("v1", "Secret", "demo-pull-secret", orders.working()))

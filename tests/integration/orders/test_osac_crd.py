@@ -30,7 +30,7 @@ def osac_hub(new_sandbox: Callable[..., Sandbox], osac_crd: Callable[[str], dict
 def test_an_order_is_reconciled_under_the_crd_of_another_controller(osac_hub: Access, tmp_path: Path, group: str) -> None:
     with fresh_namespace(osac_hub) as namespace:
         orders = Orders(osac_hub, namespace, tmp_path, group)
-        orders.place(nodes={"fc430": 2})
+        orders.apply(nodes={"fc430": 2})
         orders.provision()
         assert orders.status()["phase"] == "Ready"
         assert "configVersion" not in orders.status(), "this CRD is expected to drop fields that it does not know"

@@ -111,7 +111,7 @@ def test_order_for_a_template_of_the_example_is_carried_out(orders: Orders) -> N
     install(orders.folder / "collections")
     with ApiProxy(orders.hub.kubeconfig, orders.folder).open() as proxy:
         rack = Rack(orders.hub, orders.working(), proxy)
-        orders.place(template="acme.metal.blades", raw_parameters='{"rack": "r1"}')
+        orders.apply(template="acme.metal.blades", raw_parameters='{"rack": "r1"}')
         orders.play("create_cluster").successful()
         assert orders.status()["phase"] == "Progressing"
         assert orders.status()["provider"]["type"] == "acme.metal.rack"

@@ -26,7 +26,7 @@ def site(service: OcmStandIn) -> dict[str, Any]:
 
 
 def place(orders: Orders, nodes: dict[str, int], **parameters: Any) -> None:
-    orders.place(template="osd_small", nodes=nodes, raw_parameters=json.dumps(parameters))
+    orders.apply(template="osd_small", nodes=nodes, raw_parameters=json.dumps(parameters))
 
 
 def pools(service: OcmStandIn) -> dict[str, int]:

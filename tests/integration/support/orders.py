@@ -137,7 +137,7 @@ class Orders:
 
     # What a tenant does
 
-    def place(
+    def apply(
         self,
         name: str = "demo",
         nodes: Mapping[str, int] | None = None,
@@ -146,7 +146,7 @@ class Orders:
         raw_parameters: str | None = None,
         **parameters: Any,
     ) -> None:
-        """Place an order, or change it to this."""
+        """Create an order, or update it to this."""
         text = json.dumps({"pull_secret": PULL_SECRET} | parameters) if raw_parameters is None else raw_parameters
         spec: Object = {"templateID": template, "templateParameters": text}
         if nodes is not None:
