@@ -131,7 +131,7 @@ def test_an_order_that_is_deleted_while_it_is_provisioned_is_deleted_after_that(
     engine.until_phase("Deleting")
     assert engine.actions("demo") == ["provision"]
     gate.go_on.set()
-    until(orders.is_gone, "it is gone")
+    until(orders.is_deleted, "it is gone")
     assert set(engine.actions("demo")[1:]) == {"delete"}
     until(lambda: engine.transitions("demo") == [("deleted", "Deleted")], "its end is reported once")
 
@@ -143,7 +143,7 @@ def test_a_namespace_that_is_deleted_with_orders_in_it_loses_them(orders: Orders
         inside.apply(nodes={"fc430": 1})
         until(lambda: inside.status().get("phase") == "Ready", "it is Ready")
         inside.kube.delete(inside.kube.get("v1", "Namespace", namespace))
-        until(inside.is_gone, "the order is gone")
+        until(inside.is_deleted, "the order is gone")
     assert engine.controller.problems() == []
 
 
@@ -181,6 +181,6 @@ def test_an_order_that_is_deleted_is_removed_with_all_that_was_created_for_it(or
     orders.apply(nodes={"fc430": 1})
     engine.until_phase("Ready")
     orders.ask_to_delete()
-    until(orders.is_gone, "it is gone")
+    until(orders.is_deleted, "it is gone")
     assert set(engine.actions("demo")) == {"provision", "delete"}
     until(lambda: engine.transitions("demo")[-1:] == [("deleted", "Deleted")], "its end is reported")

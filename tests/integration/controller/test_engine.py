@@ -82,7 +82,7 @@ def test_an_order_becomes_ready_in_steps_and_a_site_hears_of_each_transition_onc
     loop.until_phase("Ready", "steps")
     until(lambda: len(told()) == 3, "a site hears of it")
     orders.ask_to_delete("steps")
-    until(lambda: orders.is_gone("steps"), f"it is gone; the log is {engine.log}")
+    until(lambda: orders.is_deleted("steps"), f"it is gone; the log is {engine.log}")
     until(lambda: engine.metric("openfleet_orders_events_total", action="deleted") == 1, "its end is reported once")
     assert told() == [f"Ready: {loop.full('steps')}", f"Degraded: {loop.full('steps')} (ClusterDegraded)", f"Ready: {loop.full('steps')}"]
     assert set(engine.actions(loop.full("steps"))[2:]) == {"delete"}

@@ -107,7 +107,7 @@ def test_two_controllers_share_an_order_without_a_fight(request: pytest.FixtureR
         until(lambda: imitation.settled(version, "demo"), "no controller writes then either")
 
         orders.ask_to_delete()
-        until(orders.is_gone, "it is gone")
+        until(orders.is_deleted, "it is gone")
 
 
 def observed(orders: Orders) -> ClusterOrder:

@@ -27,4 +27,4 @@ def test_runs_work_on_the_hub_that_the_source_follows_whatever_the_environment_s
         orders.apply("demo", nodes={"fc430": 1}, template="acme.site.finished")
         until(lambda: orders.status("demo").get("phase") == "Ready", f"it is Ready; the log is {engine.log}", 180)
         orders.hub.kubectl("delete", orders.kind, "demo", "-n", orders.namespace, "--wait=false")
-        until(lambda: orders.is_gone("demo"), f"it is gone; the log is {engine.log}", 180)
+        until(lambda: orders.is_deleted("demo"), f"it is gone; the log is {engine.log}", 180)

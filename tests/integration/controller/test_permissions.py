@@ -80,7 +80,7 @@ def delete_slowly(orders: Orders, names: Iterable[str], is_named: Callable[[str]
     for name in runs:
         orders.let_cluster_go(name)
     for name in runs:
-        until(lambda name=name: is_named(name) or orders.is_gone(name), f"{name} is gone")
+        until(lambda name=name: is_named(name) or orders.is_deleted(name), f"{name} is gone")
 
 
 def test_a_pod_of_the_deployment_is_admitted_to_a_namespace_for_restricted_pods(site: Site) -> None:

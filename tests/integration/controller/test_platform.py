@@ -57,6 +57,6 @@ def test_orders_are_carried_out_by_jobs_and_workflows_also_when_one_is_launched_
                 assert len(clusters) == 1 and clusters[0]["metadata"]["generation"] == 1, "the second launch changed nothing"
 
                 hub.kubectl("delete", orders.kind, "demo", "-n", namespace, "--wait=false")
-                until(lambda: orders.is_gone("demo"), f"it is gone; the log is {engine.log}", 180)
+                until(lambda: orders.is_deleted("demo"), f"it is gone; the log is {engine.log}", 180)
                 assert {launch["workflow"] for launch in platform.launches if launch["template"] == "openfleet-delete-cluster"} == {True}
                 assert engine.is_running

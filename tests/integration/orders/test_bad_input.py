@@ -81,7 +81,7 @@ def test_an_order_with_a_name_of_63_characters_is_provisioned_and_deleted(orders
     orders.provision(name)
     assert len(orders.working(name)) <= 63
     orders.remove(name)
-    assert orders.is_gone(name)
+    assert orders.is_deleted(name)
 
 
 def test_an_order_that_is_corrected_is_provisioned(orders: Orders) -> None:
@@ -192,7 +192,7 @@ def test_an_order_stays_until_a_hook_that_failed_after_its_cluster_was_gone_has_
     assert (status["failure"]["task"], status["job"]["id"]) == ("Return the addresses", "4712")
     assert orders.hub.get("namespace", orders.working())
     orders.remove()
-    until(orders.is_gone, "all is gone")
+    until(orders.is_deleted, "all is gone")
 
 
 # Which orders a run is for

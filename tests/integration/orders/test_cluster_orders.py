@@ -67,7 +67,7 @@ def test_an_order_is_provisioned_changed_deleted_and_placed_again(anywhere: Orde
     assert releases == [NEXT_RELEASE, NEXT_RELEASE]
 
     orders.remove()
-    assert orders.is_gone()
+    assert orders.is_deleted()
     orders.apply(nodes={"fc430": 2})
     orders.provision()
     assert orders.pools() == {"fc430": 2}
@@ -198,7 +198,7 @@ def test_check_mode_predicts_what_each_step_then_does_and_writes_nothing(orders:
     assert predicted("delete") > 0  # and the namespace
     until(lambda: orders.hub.get("namespace", orders.working()) is None, "the namespace is gone")
     assert predicted("delete") > 0  # the finalizers
-    assert orders.is_gone()
+    assert orders.is_deleted()
     assert predicted("delete") == 0
 
 
@@ -222,7 +222,7 @@ def test_deleting_an_order_removes_the_finalizers_last(orders: Orders) -> None:
     until(lambda: not orders.pools(), "the NodePools are gone")
     orders.let_cluster_go()
     orders.remove()
-    assert orders.is_gone()
+    assert orders.is_deleted()
     assert orders.remove().changed == 0  # gone already, and that is no failure
 
 
@@ -247,7 +247,7 @@ def test_an_order_that_was_refused_can_be_deleted(orders: Orders) -> None:
     orders.apply(template="no_such_template")
     assert not orders.run("provision", "demo").is_successful
     orders.remove()
-    assert orders.is_gone()
+    assert orders.is_deleted()
 
 
 def test_a_half_created_cluster_is_deleted(orders: Orders) -> None:
@@ -259,7 +259,7 @@ def test_a_half_created_cluster_is_deleted(orders: Orders) -> None:
             orders.kube.delete(item)
     until(lambda: orders.names() == ["Secret/demo-pull-secret"], "the cluster is deleted")
     orders.remove()
-    assert orders.is_gone()
+    assert orders.is_deleted()
 
 
 def test_orders_whose_namespace_is_deleted_as_a_whole_are_deleted_with_it(orders: Orders) -> None:
@@ -283,7 +283,7 @@ def test_orders_whose_namespace_is_deleted_as_a_whole_are_deleted_with_it(orders
     assert orders.versions() == before and orders.pools() == {"fc430": 1}
 
     orders.remove("demo", wait=0)  # one by name, the other among all that need it
-    until(lambda: orders.run("delete").go_on().successful() and all(map(orders.is_gone, names)), "both orders are gone")
+    until(lambda: orders.run("delete").go_on().successful() and all(map(orders.is_deleted, names)), "both orders are gone")
 
 
 def test_the_account_of_an_order_may_work_in_its_namespace_only(orders: Orders) -> None:

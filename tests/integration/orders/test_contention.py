@@ -46,7 +46,7 @@ def test_create_and_delete_at_once_end_in_nothing(orders: Orders) -> None:
     orders.apply(nodes={"fc430": 1})
     at_once(orders, "provision", "delete", "provision", wait_timeout=60)
     orders.remove()
-    assert orders.is_gone()
+    assert orders.is_deleted()
 
 
 def test_a_run_without_the_lock_says_so_and_does_not_touch_it(orders: Orders) -> None:
@@ -167,7 +167,7 @@ def test_a_deletion_that_wakes_up_late_does_not_touch_the_next_order_of_that_nam
     sleeper = orders.run("delete", "demo")
     orders.free_lock()
     orders.remove()
-    assert orders.is_gone()
+    assert orders.is_deleted()
     orders.apply(nodes={"fc430": 2})
     orders.provision()
     before = orders.versions()
@@ -204,7 +204,7 @@ def test_a_run_that_dies_at_any_write_is_simply_run_again(orders: Orders, monkey
 
 def assert_complete(orders: Orders, step: str, name: str) -> None:
     if step == "delete":
-        assert orders.is_gone(name), name
+        assert orders.is_deleted(name), name
         return
     assert orders.names(name) == [entry.replace("demo", name) for entry in CREATED], name
     assert orders.pools(name) == {"fc430": 1}, name

@@ -44,4 +44,4 @@ def test_an_order_is_reconciled_under_the_crd_of_another_controller(osac_hub: Ac
         orders.until_phase("Ready")
 
         orders.remove()
-        assert orders.is_gone()
+        assert orders.is_deleted()

@@ -25,7 +25,7 @@ def test_an_order_of_the_other_api_group_becomes_a_cluster_and_is_deleted(orders
     assert run.recap[f"{others.namespace}/demo"]["changed"] == 1
     assert others.names() == CREATED
     others.delete()
-    assert others.is_gone()
+    assert others.is_deleted()
 
 
 def test_a_real_cluster_is_ordered_finished_inside_scaled_and_deleted(hub: Access, namespace: str, tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_real_cluster_is_ordered_finished_inside_scaled_and_deleted(hub: Acces
     assert inside.kubectl("get", "nodes", "--no-headers").stdout.count(" Ready ") == 3
 
     orders.remove()
-    assert orders.is_gone()
+    assert orders.is_deleted()
     assert "refused" in inside.kubectl("get", "nodes", check=False).stderr
 
 
@@ -89,7 +89,7 @@ def test_check_mode_predicts_the_recap_and_diff_shows_the_cluster_and_no_secret(
     assert predicted.recap == run.recap and run.changed > 0
     orders.let_cluster_go()
     orders.remove()
-    assert orders.is_gone()
+    assert orders.is_deleted()
 
 
 def test_a_limit_that_would_skip_the_templates_is_refused(orders: Orders) -> None:
@@ -170,4 +170,4 @@ def test_a_deletion_that_was_killed_at_a_write_is_simply_run_again(orders: Order
     assert orders.hosted_cluster() and orders.lease()["holderIdentity"]
     orders.free_lock()
     orders.remove()
-    assert orders.is_gone()
+    assert orders.is_deleted()

@@ -69,7 +69,7 @@ def test_each_order_has_its_own_provider_for_all_its_life(mixed: Orders, service
     mixed.apply("dedicated", nodes={"m5.xlarge": 3}, template="osd_small", raw_parameters="{}")
     assert mixed.run("provision", "dedicated", site=site(service)).go_on().successful().changed > 0
     mixed.run("delete", *PROVIDERS, site=site(service)).go_on(wait=400).successful()
-    assert [name for name in PROVIDERS if not mixed.is_gone(name)] == []
+    assert [name for name in PROVIDERS if not mixed.is_deleted(name)] == []
     assert service.clusters == {}
 
 

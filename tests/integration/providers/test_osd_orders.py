@@ -68,7 +68,7 @@ def test_order_becomes_a_managed_cluster_that_is_scaled_and_deleted(orders: Orde
     assert pools(service) == {"m5.xlarge": 6}
 
     runs.append(orders.delete(cluster_wait_timeout=120))
-    assert orders.is_gone()
+    assert orders.is_deleted()
     assert service.clusters == {}
     assert OFFLINE_TOKEN not in "".join(run.output for run in runs)
 
@@ -83,7 +83,7 @@ def test_failed_installation_is_told_on_the_order(orders: Orders, service: OcmSt
     assert (orders.status()["phase"], failure["message"], failure["retryable"]) == ("Failed", "OCM5003: the keys are wrong", False)
     service.hurried = True
     orders.delete(cluster_wait_timeout=120)
-    assert orders.is_gone()
+    assert orders.is_deleted()
 
 
 def test_order_without_any_token_says_what_to_do(orders: Orders, service: OcmStandIn) -> None:

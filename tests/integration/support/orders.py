@@ -269,7 +269,7 @@ class Orders:
         }
         self.kube.patch(lease, {"spec": spec}, checked=False)
 
-    def is_gone(self, name: str = "demo") -> bool:
+    def is_deleted(self, name: str = "demo") -> bool:
         return self.get(name) is None and self.kube.find("v1", "Namespace", self.working(name)) is None
 
     # Runs in this process
