@@ -84,10 +84,10 @@ class Engine:
             )
         self.starts += 1
         if wait:
-            until(self.is_well, f"the engine follows the hub; its log is {self.log}", START_SECONDS)
+            until(self.is_ready, f"the engine follows the hub; its log is {self.log}", START_SECONDS)
         return self
 
-    def is_well(self) -> bool:
+    def is_ready(self) -> bool:
         if self.process is None or self.process.poll() is not None:
             raise AssertionError(self.text())
         with contextlib.suppress(urllib3.exceptions.HTTPError):
