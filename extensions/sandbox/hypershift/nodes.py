@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime
 
+from ....plugins.module_utils.common.types import Object
 from ....plugins.module_utils.kube.client import Kube
-from .status import Faults, Object, release_version, wanted_nodes
+from .status import Faults, release_version, wanted_nodes
 
 POOL_LABEL = "hypershift.openshift.io/nodePool"
 

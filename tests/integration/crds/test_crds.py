@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access as Hub
 from ansible_collections.openfleet.clusters.extensions.sandbox.crds import COLLECTION_CRDS, crds_in, load_crd
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 
 ORDERS = COLLECTION_CRDS / "clusterorders.yaml"
 GROUPS = ("cloudkit.openshift.io", "osac.openshift.io")
 
-Object = dict[str, Any]
 Changes = Mapping[str, Any]
 REMOVED = object()
 NOW = "2026-01-02T03:04:05Z"

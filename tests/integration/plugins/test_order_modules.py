@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
 
-from ..support.playbooks import Object, Played, Task, play, task
+from ..support.playbooks import Played, Task, play, task
 
 TEMPLATE = "ocp_4_17_small"
 SECRET = "hunter2-do-not-show"  # noqa: S105 made up

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Forbidden, Invalid, Unauthorized
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
@@ -35,7 +36,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm.p
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm.secret import FINALIZER
 
 from ..support.ocm_site import LABELS, Runs, standing_in
-from ..support.ocm_standin import OFFLINE_TOKEN, Object, OcmStandIn, Refused
+from ..support.ocm_standin import OFFLINE_TOKEN, OcmStandIn, Refused
 
 NOTHING = ObservedCluster()
 CONFIG: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}, "data": {"a": "1"}}

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import TRIES, Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError, ServerError, TooManyRequests, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import (
@@ -24,7 +25,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm i
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm.provider import ClusterProvider
 
 from ..support.ocm_site import Runs, standing_in
-from ..support.ocm_standin import TOKEN_PATH, Fault, Object, OcmStandIn
+from ..support.ocm_standin import TOKEN_PATH, Fault, OcmStandIn
 
 CONFIG: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
 PEOPLE = IdentityProvider("file", "HTPasswd", {}, {"htpasswd": "ann:$1$a\nbob:$1$b"})

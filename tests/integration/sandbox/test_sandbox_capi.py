@@ -10,7 +10,6 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
@@ -19,8 +18,8 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.capi_manifests im
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import ProcessStatus, Sandbox
 from ansible_collections.openfleet.clusters.extensions.sandbox.screen import UserError
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 
-Object = dict[str, Any]
 PATIENCE_SECONDS = 300
 
 

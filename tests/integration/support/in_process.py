@@ -22,9 +22,9 @@ from typing import Any
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 from ansible_collections.openfleet.clusters.plugins.action import cluster_order_finish, cluster_order_prepare
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import find_templates
 
-Object = dict[str, Any]
 ENTRIES = {"provision": "install", "post_install": "post_install", "delete": "delete"}
 COLLECTION = "openfleet.clusters"
 INSTALLED = Path(sys.prefix) / "collections"

@@ -18,10 +18,9 @@ from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 from ansible_collections.openfleet.clusters.extensions.sandbox.api_proxy import Request
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 
 from .ocm_contract import contract, request_of
-
-Object = dict[str, Any]
 
 ROOT = "/api/clusters_mgmt/v1"
 TOKEN_PATH = "/sso/token"  # noqa: S105 - an address

@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube, retry_on_conflict
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError, NotFound
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import lease_name
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import working_namespace
 
 from .in_process import InProcessRun, act
-
-Object = dict[str, Any]
 
 GROUP, OTHER_GROUP = "cloudkit.openshift.io", "osac.openshift.io"
 PULL_SECRET = '{"auths": {"registry.example.com": {"auth": "c2VjcmV0"}}}'  # noqa: S105 - made up

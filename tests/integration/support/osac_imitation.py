@@ -12,14 +12,13 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Any
 
 import urllib3
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Conflict, KubeError
 
-Object = dict[str, Any]
 GROUP = "cloudkit.openshift.io"
 FINALIZER, OURS = f"{GROUP}/finalizer", f"{GROUP}/infrastructure"
 ACCOUNT = "cloudkit"

@@ -16,6 +16,7 @@ from typing import Any, Self
 import urllib3
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
 from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.controller import Controller
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.metrics import Metrics, State
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.settings import Settings
@@ -24,7 +25,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client imp
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.selection import OrderName
 
 from .in_process import ENTRIES, InProcessRun
-from .orders import Object, Orders
+from .orders import Orders
 
 MAX_IN_FLIGHT = 100
 
