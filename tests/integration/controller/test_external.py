@@ -16,7 +16,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model im
 
 from ..support.engines import Engine, running
 from ..support.orders import GROUP, Orders
-from ..support.osac_crd import put_in_place_of_ours
+from ..support.osac_crd import replace_crds
 from ..support.osac_imitation import FINALIZER, OURS, OsacImitation
 from ..support.samples import FAULT
 from ..support.sources import WebhookEngine
@@ -52,7 +52,7 @@ def in_process(new_sandbox: Callable[..., Sandbox], osac_crd: Callable[[str], di
     """A hub with the CRD of the other controller, which drops what only we have in a status."""
     sandbox = new_sandbox(status_only=True)
     hub = Access(sandbox.kubeconfig())
-    put_in_place_of_ours(hub, osac_crd(GROUP))
+    replace_crds(hub, osac_crd(GROUP))
     with fresh_namespace(hub) as namespace:
         orders = Orders(hub, namespace, tmp_path)
         with WebhookEngine(orders, controller="external").running() as engine:

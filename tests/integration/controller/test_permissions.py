@@ -78,7 +78,7 @@ def delete_slowly(orders: Orders, names: Iterable[str], is_named: Callable[[str]
     for name in runs:
         until(lambda name=name: is_named(name) or one_run_has_ended(name), f"{name} is deleted as far as it goes")
     for name in runs:
-        orders.let_cluster_go(name)
+        orders.release_cluster(name)
     for name in runs:
         until(lambda name=name: is_named(name) or orders.is_deleted(name), f"{name} is gone")
 

@@ -193,7 +193,7 @@ def test_check_mode_predicts_what_each_step_then_does_and_writes_nothing(orders:
     orders.hold_cluster()  # so that nothing goes on between a run and its prediction
     assert predicted("delete") > 0  # the cluster
     until(lambda: not orders.pools(), "the NodePools are gone")
-    orders.let_cluster_go()
+    orders.release_cluster()
     until(lambda: orders.hosted_cluster() is None, "the HostedCluster is gone")
     assert predicted("delete") > 0  # and the namespace
     until(lambda: orders.hub.get("namespace", orders.working()) is None, "the namespace is gone")
@@ -220,7 +220,7 @@ def test_deleting_an_order_removes_the_finalizers_last(orders: Orders) -> None:
     assert order["status"]["phase"] == "Deleting"
     assert "the cluster" in orders.condition("Deleting")["message"]
     until(lambda: not orders.pools(), "the NodePools are gone")
-    orders.let_cluster_go()
+    orders.release_cluster()
     orders.remove()
     assert orders.is_deleted()
     assert orders.remove().changed == 0  # gone already, and that is no failure

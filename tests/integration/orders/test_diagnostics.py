@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.diagnostics import LOOKS_SECRET
 
-from ..plugins.test_examples import carry_out, examples, orders, place
+from ..plugins.test_examples import run_playbook, examples, orders, place
 from ..support.playbooks import play, task
 
 __all__ = ["orders"]  # a fixture
@@ -29,7 +29,7 @@ def contents(path: Path) -> dict[str, str]:
 @pytest.mark.usefixtures("orders")
 def test_archive_has_everything_but_secrets(hub: Access, tmp_path: Path) -> None:
     place(hub)
-    carry_out(hub, "create_cluster")
+    run_playbook(hub, "create_cluster")
     stray = {"metadata": {"name": "stray", "namespace": "orders-demo"}, "data": {"note": f"{HIDDEN} {TOKEN}", "plain": "left as it is"}}
     hub.apply({"apiVersion": "v1", "kind": "ConfigMap", **stray})
     bad = {"name": "demo", "namespace": "orders", "dest": "/nowhere/x.tar.gz"}

@@ -12,7 +12,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin imp
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 
 from ..support.orders import GROUP, OTHER_GROUP, Orders
-from ..support.osac_crd import put_in_place_of_ours
+from ..support.osac_crd import replace_crds
 from ..support.samples import FAULT
 
 
@@ -20,7 +20,7 @@ from ..support.samples import FAULT
 def osac_hub(new_sandbox: Callable[..., Sandbox], osac_crd: Callable[[str], dict[str, Any]]) -> Iterator[Access]:
     sandbox = new_sandbox(status_only=True)
     hub = Access(sandbox.kubeconfig())
-    put_in_place_of_ours(hub, *map(osac_crd, (GROUP, OTHER_GROUP)))
+    replace_crds(hub, *map(osac_crd, (GROUP, OTHER_GROUP)))
     yield hub
     sandbox.down()
 

@@ -87,7 +87,7 @@ def test_check_mode_predicts_the_recap_and_diff_shows_the_cluster_and_no_secret(
     predicted = orders.play("delete_cluster", "demo", "--check").successful()
     run = orders.play("delete_cluster", "demo").successful()
     assert predicted.recap == run.recap and run.changed > 0
-    orders.let_cluster_go()
+    orders.release_cluster()
     orders.remove()
     assert orders.is_deleted()
 

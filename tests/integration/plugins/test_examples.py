@@ -74,7 +74,7 @@ def run(hub: Access, folder: Path, tasks: list[Task], *options: str) -> Played:
     return play(folder, tasks, *options, defaults=defaults, secrets={"pull_secret": PULL_SECRET}, ansible_eda={"event": event})
 
 
-def carry_out(hub: Access, playbook: str) -> None:
+def run_playbook(hub: Access, playbook: str) -> None:
     """What the rulebook would do, in its place."""
     settings = {"KUBECONFIG": str(hub.kubeconfig), "ANSIBLE_COLLECTIONS_PATH": str(Path(sys.prefix) / "collections")}
     command = [str(Path(sys.executable).parent / "ansible-playbook"), f"{COLLECTION}.{playbook}"]
@@ -145,9 +145,9 @@ def test_examples_of_a_tenant(hub: Access, tmp_path: Path) -> None:
             return bool(order and order["spec"]["nodeRequests"][0]["numberOfNodes"] == 3)
 
         until(scaled, "the order is scaled")
-        carry_out(hub, "create_cluster")
+        run_playbook(hub, "create_cluster")
         until(lambda: "deletionTimestamp" in hub.get("clusterorder", "demo", "-n", NAMESPACE)["metadata"], "the order is withdrawn")
-        carry_out(hub, "delete_cluster")
+        run_playbook(hub, "delete_cluster")
 
     with ThreadPoolExecutor(1) as threads:
         working = threads.submit(site)

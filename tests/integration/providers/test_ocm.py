@@ -82,10 +82,10 @@ def test_cluster_is_made_watched_and_taken_away(runs: Runs, service: OcmStandIn)
     stored = ObservedCluster.from_stored(spec.to_stored())
     seen = []
     for _step in range(3):
-        seen.append(runs.provider(looking=True).status(stored).status)
+        seen.append(runs.provider(read_only=True).status(stored).status)
         service.advance()
     assert seen == ["cluster_accepted", "cluster_provisioning", "ready"]
-    ready = runs.provider(looking=True).status(stored)
+    ready = runs.provider(read_only=True).status(stored)
     assert ready.api_url.startswith("https://api.demo-")
     assert (ready.version, ready.region, ready.cloud_provider) == ("4.18.1", "us-east-1", "aws")
     assert service.shelf("id2", "machine_pools")["worker"]["replicas"] == 3, "two nodes would not fill three zones"
@@ -106,7 +106,7 @@ def test_cluster_is_made_watched_and_taken_away(runs: Runs, service: OcmStandIn)
 def test_what_never_was_is_gone_and_needs_no_token(runs: Runs, service: OcmStandIn) -> None:
     assert runs.provider().delete(NOTHING) is True
     assert runs.provider().status(NOTHING).is_absent
-    assert service.seen == []
+    assert service.requests == []
 
 
 def test_second_create_finds_the_first_and_writes_nothing(runs: Runs, service: OcmStandIn) -> None:
@@ -255,7 +255,7 @@ def test_token_that_a_site_has_put_there_is_used(runs: Runs, service: OcmStandIn
             "stringData": content,
         }
     )
-    assert runs.provider(looking=True).cloud_providers() == ["aws", "gcp"]
+    assert runs.provider(read_only=True).cloud_providers() == ["aws", "gcp"]
     assert runs.provider().create(runs.request(secrets={"token": None})).status == "cluster_accepted"
     assert len(service.clusters) == 1
 
@@ -293,7 +293,7 @@ def test_run_that_lost_its_lock_writes_nothing_to_the_service(runs: Runs, servic
 def test_who_only_looks_cannot_change(runs: Runs, service: OcmStandIn) -> None:
     for call in (lambda provider: provider.create(runs.request()), lambda provider: provider.delete(NOTHING)):
         with pytest.raises(ProviderError, match=r"observes .* without its lock"):
-            call(runs.provider(looking=True))
+            call(runs.provider(read_only=True))
     assert service.writes() == []
 
 
@@ -409,7 +409,7 @@ def test_update_before_it_is_ready_does_what_can_be_done(runs: Runs, service: Oc
     wanted = runs.request(("m5.xlarge", 2), ("r5.xlarge", 2), settings={"properties": {"a": "b"}})
     later = NodeSet("r5-xlarge", "r5.xlarge", 2, 0)
     assert runs.provider().update(spec, wanted).node_sets[1] == later
-    assert runs.provider(looking=True).status(spec).node_sets[1] == later, "asked for, and so not missing yet"
+    assert runs.provider(read_only=True).status(spec).node_sets[1] == later, "asked for, and so not missing yet"
     assert service.clusters[spec.internal_id]["properties"]["a"] == "b"
     for change in (runs.request(version="4.18.2"), runs.request(("m5.xlarge", 3))):
         with pytest.raises(NotReadyYet, match="is in the state pending, and is changed when it is ready"):
@@ -417,7 +417,7 @@ def test_update_before_it_is_ready_does_what_can_be_done(runs: Runs, service: Oc
     runs.provider().update(spec, wanted)
     service.advance()
     service.advance()
-    assert len(runs.provider(looking=True).status(spec).node_sets) == 1, "now it is missing, and to be made"
+    assert len(runs.provider(read_only=True).status(spec).node_sets) == 1, "now it is missing, and to be made"
     assert len(runs.provider().update(spec, wanted).node_sets) == 2
 
 
@@ -463,7 +463,7 @@ def test_failed_installation_says_why(code: str, retryable: bool, runs: Runs, se
 def test_what_is_missing_is_said_before_anything_is_sent(changes: Object, message: str, runs: Runs, service: OcmStandIn) -> None:
     with pytest.raises(Invalid, match=message):
         runs.provider().create(runs.request(**changes))
-    assert service.seen == []
+    assert service.requests == []
 
 
 def test_secrets_are_in_no_error_no_change_and_no_diff(runs: Runs) -> None:
@@ -509,16 +509,16 @@ def test_nothing_is_done_in_a_cluster_that_is_not_ready(runs: Runs) -> None:
 def test_cluster_tells_its_domain_and_kubeconfig(runs: Runs) -> None:
     spec = runs.ready()
     name = spec.additional_info["name"]
-    assert runs.provider(looking=True).dns(spec) == f"apps.{name}.example.com"
-    kubeconfig = runs.provider(looking=True).kubeconfig(spec)
+    assert runs.provider(read_only=True).dns(spec) == f"apps.{name}.example.com"
+    kubeconfig = runs.provider(read_only=True).kubeconfig(spec)
     assert kubeconfig.content["clusters"] == [{"name": name}]
     assert kubeconfig.version == runs.provider().kubeconfig(spec).version
 
 
 def test_clouds_and_regions(runs: Runs) -> None:
     runs.provider().create(runs.request())
-    assert runs.provider(looking=True).cloud_providers() == ["aws", "gcp"]
-    assert runs.provider(looking=True).regions("aws") == [Region("us-east-1", "US-EAST-1", True), Region("eu-west-1", "EU-WEST-1", False)]
+    assert runs.provider(read_only=True).cloud_providers() == ["aws", "gcp"]
+    assert runs.provider(read_only=True).regions("aws") == [Region("us-east-1", "US-EAST-1", True), Region("eu-west-1", "EU-WEST-1", False)]
 
 
 def test_resources_are_applied_changed_and_taken_away(runs: Runs, service: OcmStandIn) -> None:
@@ -604,7 +604,7 @@ def test_forbidden_is_not_retryable(runs: Runs, service: OcmStandIn, monkeypatch
     def refuse(*_arguments: object) -> None:
         raise Refused(403, "Account 11009103 is not authorized")
 
-    monkeypatch.setattr(service, "carry_out", refuse)
+    monkeypatch.setattr(service, "handle", refuse)
     with pytest.raises(Forbidden, match=r"not authorized \(CLUSTERS-MGMT-403, request operation-403\); the account of the token") as caught:
         runs.provider().create(runs.request())
     assert not caught.value.retryable

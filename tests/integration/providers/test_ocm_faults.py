@@ -30,7 +30,7 @@ from ..support.ocm_standin import TOKEN_PATH, Fault, OcmStandIn
 CONFIG: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
 PEOPLE = IdentityProvider("file", "HTPasswd", {}, {"htpasswd": "ann:$1$a\nbob:$1$b"})
 GOOGLE = IdentityProvider("google", "Google", {"clientID": "me"}, {"clientSecret": "pssst"})
-LOOKS = [TOKEN_PATH, "/clusters/[^/]+$", "/machine_pools$"]
+READS = [TOKEN_PATH, "/clusters/[^/]+$", "/machine_pools$"]
 ALWAYS = 99
 ERRORS = {
     "broken": (ServerError, "not now .*request operation-500"),
@@ -229,7 +229,7 @@ def test_cluster_whose_request_was_lost_is_asked_for_once(how: str, runs: Runs) 
 @pytest.mark.parametrize(
     ("path", "how"),
     # Each that hangs is waited for, and it is the same for all paths.
-    [case for case in itertools.product(LOOKS, ERRORS) if case[1] != "hang" or case[0] == TOKEN_PATH],
+    [case for case in itertools.product(READS, ERRORS) if case[1] != "hang" or case[0] == TOKEN_PATH],
 )
 @pytest.mark.usefixtures("impatient")
 def test_look_that_fails_is_repeated_and_given_up_in_the_end(path: str, how: str, runs: Runs, waits: list[float]) -> None:
@@ -262,10 +262,10 @@ def test_token_that_is_withdrawn_is_renewed_once(runs: Runs) -> None:
     runs.service.faults.append(Fault("stale", "PATCH", "/worker$", 1))
     assert provider.scale(spec, "m5.xlarge", 4).node_sets[0].requested == 4
     runs.service.faults.append(Fault("stale", "GET", "/clusters/[^/]+$", ALWAYS))
-    asked = len(runs.service.seen)
+    asked = len(runs.service.requests)
     with pytest.raises(KubeError, match=r"Bearer token is expired \(CLUSTERS-MGMT-401, request operation-401\); the token is not accepted"):
         provider.status(spec)
-    assert [request.partition("?")[0].rpartition("/")[2] for request in runs.service.seen[asked:]] == [
+    assert [request.partition("?")[0].rpartition("/")[2] for request in runs.service.requests[asked:]] == [
         spec.internal_id,
         "token",
         spec.internal_id,

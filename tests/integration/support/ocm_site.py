@@ -37,9 +37,9 @@ class Runs:
         self.lock = lease.acquire(self.kube, self.namespace, self.name, "the tests")
 
     def provider(
-        self, *, check_mode: bool = False, looking: bool = False, kind: type[ClusterProvider] = ClusterProvider
+        self, *, check_mode: bool = False, read_only: bool = False, kind: type[ClusterProvider] = ClusterProvider
     ) -> ClusterProvider:
-        writer = None if looking else FencedWriter(self.kube, self.lock, "example.com/lock-token", check_mode)
+        writer = None if read_only else FencedWriter(self.kube, self.lock, "example.com/lock-token", check_mode)
         return kind(ClusterRef(self.kube, self.name, self.namespace, LABELS, writer=writer, check_mode=check_mode))
 
     def request(self, *nodes: tuple[str, int], **changes: Any) -> ClusterRequest:

@@ -76,7 +76,7 @@ class OcmStandIn(http.server.ThreadingHTTPServer):
         self.shelves: dict[str, dict[str, Shelf]] = {}
         self.faults: list[Fault] = []
         self.violations: list[str] = []
-        self.seen: list[str] = []
+        self.requests: list[str] = []
         self.tokens: set[str] = set()
         self.over = threading.Event()
         self.lock = threading.RLock()
@@ -108,7 +108,7 @@ class OcmStandIn(http.server.ThreadingHTTPServer):
                 cluster["status"] = {"state": "error", "provision_error_code": code, "provision_error_message": message}
 
     def writes(self) -> list[str]:
-        return [request for request in self.seen if not request.startswith("GET ") and TOKEN_PATH not in request]
+        return [request for request in self.requests if not request.startswith("GET ") and TOKEN_PATH not in request]
 
     def shelf(self, cluster: str, name: str) -> dict[str, Object]:
         return self.shelves[cluster][name].items
@@ -138,7 +138,7 @@ class OcmStandIn(http.server.ThreadingHTTPServer):
             self.tokens.add(token)
             return 200, {"access_token": token, "expires_in": 900, "token_type": "Bearer"}
 
-    def carry_out(self, method: str, path: str, query: dict[str, str], body: Any) -> tuple[int, Object | None]:
+    def handle(self, method: str, path: str, query: dict[str, str], body: Any) -> tuple[int, Object | None]:
         """A request of the API, below its root."""
         parts = path.strip("/").split("/")
         with self.lock:
@@ -299,7 +299,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         address = urlsplit(self.path)
         server = self.server
         with server.lock:
-            server.seen.append(f"{self.command} {self.path}")
+            server.requests.append(f"{self.command} {self.path}")
             fault = next((fault for fault in server.faults if fault.is_for(self.command, address.path)), None)
             if fault:
                 fault.times, fault.met = fault.times - 1, fault.met + 1
@@ -333,7 +333,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if token not in server.tokens:
                 raise Refused(401, "Bearer token is expired")
             values = {name: value[0] for name, value in parse_qs(query).items()}
-            status, body = server.carry_out(self.command, path.removeprefix(ROOT), values, json.loads(data) if data else None)
+            status, body = server.handle(self.command, path.removeprefix(ROOT), values, json.loads(data) if data else None)
         except Refused as refused:
             status, body = refused.status, _error(refused.status, str(refused))
         if problem := server.contract.of_answer(request, status, json.dumps(body).encode() if body is not None else b""):

@@ -85,8 +85,6 @@ class Run:
         assert self.code == 0, self.output
         return self
 
-    well = successful
-
 
 class Started:
     """A run that goes on. All its processes carry a mark of their own in their environment, also those that left its session."""
@@ -218,7 +216,7 @@ class Orders:
         self.kube.patch(_hypershift("NodePool", f"{name}-{resource_class}", self.working(name)), patch, checked=False)
 
     def hold_cluster(self, name: str = "demo") -> None:
-        """Keep the HostedCluster from being deleted, until `let_cluster_go`."""
+        """Keep the HostedCluster from being deleted, until `release_cluster`."""
 
         def hold() -> None:
             cluster = self.hosted_cluster(name)
@@ -226,12 +224,12 @@ class Orders:
 
         retry_on_conflict(hold)
 
-    def let_cluster_go(self, name: str = "demo") -> None:
-        def let_go() -> None:
+    def release_cluster(self, name: str = "demo") -> None:
+        def release() -> None:
             cluster = self.hosted_cluster(name)
             self.kube.patch(cluster, {"metadata": {"finalizers": [it for it in cluster["metadata"]["finalizers"] if it != HOLD]}})
 
-        retry_on_conflict(let_go)
+        retry_on_conflict(release)
 
     def pools(self, name: str = "demo") -> dict[str, int]:
         pools = self.kube.list_all(HYPERSHIFT, "NodePool", self.working(name))

@@ -29,7 +29,7 @@ def stand_in(group: str) -> dict[str, Any]:
     return crd
 
 
-def put_in_place_of_ours(hub: Access, *crds: dict[str, Any]) -> None:
+def replace_crds(hub: Access, *crds: dict[str, Any]) -> None:
     hub.kubectl("delete", "crd", "clusterorders.cloudkit.openshift.io")
     for crd in crds:
         hub.install_crd(crd)
