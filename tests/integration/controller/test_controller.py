@@ -113,7 +113,7 @@ def test_a_lost_run_is_noticed_by_its_lock_and_done_again(orders: Orders, engine
     engine.lost.add("demo")
     orders.apply(nodes={"fc430": 1})
     gate.until_reached()
-    gate.go_on.set()
+    gate.resume.set()
     until(lambda: not engine.lost, "the run is lost")
     assert orders.status()["phase"] == "Progressing"
     assert engine.actions("demo") == ["provision"]
@@ -130,8 +130,8 @@ def test_an_order_that_is_deleted_while_it_is_provisioned_is_deleted_after_that(
     orders.ask_to_delete()
     engine.until_phase("Deleting")
     assert engine.actions("demo") == ["provision"]
-    gate.go_on.set()
-    until(orders.is_deleted, "it is gone")
+    gate.resume.set()
+    until(orders.is_deleted, "it is deleted")
     assert set(engine.actions("demo")[1:]) == {"delete"}
     until(lambda: engine.transitions("demo") == [("deleted", "Deleted")], "its end is reported once")
 
@@ -143,7 +143,7 @@ def test_a_namespace_that_is_deleted_with_orders_in_it_loses_them(orders: Orders
         inside.apply(nodes={"fc430": 1})
         until(lambda: inside.status().get("phase") == "Ready", "it is Ready")
         inside.kube.delete(inside.kube.get("v1", "Namespace", namespace))
-        until(inside.is_deleted, "the order is gone")
+        until(inside.is_deleted, "the order is deleted")
     assert engine.controller.problems() == []
 
 
@@ -161,7 +161,7 @@ def test_orders_that_are_not_managed_are_not_run(orders: Orders, engine: InProce
 
 
 def test_drift_is_repaired_at_the_resync_also_after_a_restart(orders: Orders) -> None:
-    """Both what is seen of a cluster and what only the account in its namespace needs."""
+    """Drift of the observed cluster, and drift of the RoleBinding that only the account in its namespace needs."""
     for name in ("demo", "manual"):
         orders.apply(name, nodes={"fc430": 1})
         orders.provision(name)
@@ -172,7 +172,7 @@ def test_drift_is_repaired_at_the_resync_also_after_a_restart(orders: Orders) ->
     with InProcessEngine(orders, resync=4).running() as engine:
         until(lambda: orders.kube.find(*binding), "the account may work again")
         until(lambda: orders.hosted_cluster()["spec"]["release"]["image"] == RELEASE, "the release is as ordered again")
-        until(lambda: engine.actions("demo").count("provision") >= 2, "a settled order is run again at the next resync")
+        until(lambda: engine.actions("demo").count("provision") >= 2, "a settled order is reconciled again at the next resync")
         assert engine.actions("manual") == [], "what is managed by hand is skipped"
     assert orders.status()["phase"] == "Ready"
 
@@ -181,6 +181,6 @@ def test_an_order_that_is_deleted_is_removed_with_all_that_was_created_for_it(or
     orders.apply(nodes={"fc430": 1})
     engine.until_phase("Ready")
     orders.ask_to_delete()
-    until(orders.is_deleted, "it is gone")
+    until(orders.is_deleted, "it is deleted")
     assert set(engine.actions("demo")) == {"provision", "delete"}
     until(lambda: engine.transitions("demo")[-1:] == [("deleted", "Deleted")], "its end is reported")

@@ -35,7 +35,7 @@ class Shared:
 
 @pytest.fixture
 def real(quick_hub: Access, tmp_path: Path) -> Iterator[Shared]:
-    """A real rules engine, which tells its runs who the controller is."""
+    """A real rules engine, which passes the name of the controller to its runs."""
     with fresh_namespace(quick_hub) as namespace:
         orders = Orders(quick_hub, namespace, tmp_path)
         broken = tmp_path / "broken-demo"
@@ -107,7 +107,7 @@ def test_two_controllers_share_an_order_without_a_fight(request: pytest.FixtureR
         until(lambda: imitation.settled(version, "demo"), "no controller writes then either")
 
         orders.ask_to_delete()
-        until(orders.is_deleted, "it is gone")
+        until(orders.is_deleted, "it is deleted")
 
 
 def observed(orders: Orders) -> ClusterOrder:

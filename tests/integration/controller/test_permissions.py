@@ -76,11 +76,11 @@ def delete_slowly(orders: Orders, names: Iterable[str], is_named: Callable[[str]
         return lock["leaseTransitions"] > runs[name] and not lock.get("holderIdentity")
 
     for name in runs:
-        until(lambda name=name: is_named(name) or one_run_has_ended(name), f"{name} is deleted as far as it goes")
+        until(lambda name=name: is_named(name) or one_run_has_ended(name), f"the first run that deletes {name} has ended")
     for name in runs:
         orders.release_cluster(name)
     for name in runs:
-        until(lambda name=name: is_named(name) or orders.is_deleted(name), f"{name} is gone")
+        until(lambda name=name: is_named(name) or orders.is_deleted(name), f"{name} is deleted")
 
 
 def test_a_pod_of_the_deployment_is_admitted_to_a_namespace_for_restricted_pods(site: Site) -> None:

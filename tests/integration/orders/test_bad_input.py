@@ -37,7 +37,7 @@ def test_orders_that_do_not_fit_their_template_are_refused_before_anything_is_cr
     for case, (order, _reason, _words) in BAD.items():
         orders.apply(names[case], **order)
     orders.apply("good", nodes={"fc430": 1})
-    run = orders.run("provision", *names.values(), "good").go_on()
+    run = orders.run("provision", *names.values(), "good").complete()
     assert not run.is_successful
     for case, (_order, reason, words) in BAD.items():
         name = names[case]
@@ -162,7 +162,7 @@ def test_a_failure_that_only_a_change_of_the_order_fixes_is_not_retried(orders: 
     settings: {nonsense: "{{ template_parameters.base_domain }}"}
 """
     orders.apply(template=orders.template("nonsense", install=install), nodes={"fc430": 1}, base_domain="a.example.com")
-    assert not orders.run("provision", "demo").go_on().is_successful
+    assert not orders.run("provision", "demo").complete().is_successful
     failure = orders.status()["failure"]
     assert (failure["reason"], failure["retryable"], failure["task"]) == ("Invalid", False, "Ask for what the provider does not know")
     assert "nonsense" in failure["message"] and "nextAttempt" not in failure
@@ -175,24 +175,24 @@ def names(orders: Orders) -> list[str]:
     return [f"{item['namespace']}/{item['name']}" for item in metadata]
 
 
-def test_an_order_stays_until_a_hook_that_failed_after_its_cluster_was_gone_has_succeeded(orders: Orders) -> None:
+def test_an_order_stays_until_a_hook_that_failed_after_its_cluster_was_deleted_has_succeeded(orders: Orders) -> None:
     """Say, a hook that returns addresses: nothing else would ever run it again."""
     orders.apply(nodes={"fc430": 1})
     orders.provision()
 
     def fails() -> bool:
-        """A run of the deletion, after whose template the hook fails; whether the cluster is gone by then."""
+        """A run of the deletion, after whose template the hook fails; whether the cluster is deleted by then."""
         run = orders.run("delete", "demo", job_id="4712").run_templates().fail("demo", "Return the addresses", "They are in use.").finish()
         assert not run.is_successful
         return orders.hosted_cluster() is None
 
-    until(fails, "the cluster is gone")
-    assert fails() and orders.get(), "the next run finds the cluster gone, and fails as well"
+    until(fails, "the cluster is deleted")
+    assert fails() and orders.get(), "the next run finds the cluster deleted, and fails as well"
     status = orders.status()
     assert (status["failure"]["task"], status["job"]["id"]) == ("Return the addresses", "4712")
     assert orders.hub.get("namespace", orders.working())
     orders.remove()
-    until(orders.is_deleted, "all is gone")
+    until(orders.is_deleted, "the order is deleted")
 
 
 # Which orders a run is for
@@ -207,7 +207,7 @@ def test_events_and_webhooks_name_orders(orders: Orders) -> None:
         {"action": "provision", "orders": [{"namespace": orders.namespace, "name": "two", "uid": orders.get("two")["metadata"]["uid"]}]},
         {"payload": orders.get("three"), "meta": {"endpoint": "create-hosted-cluster"}},
     ):
-        orders.run("provision", event=event, job_id="4711", job_url="https://aap.example.com/4711").go_on().successful()
+        orders.run("provision", event=event, job_id="4711", job_url="https://aap.example.com/4711").complete().successful()
         if "earlier" in str(event):
             assert orders.status("two") == {}
     for name in ("one", "two", "three"):
@@ -227,14 +227,14 @@ def test_a_run_without_names_works_on_all_that_need_it(orders: Orders) -> None:
     orders.apply("two")
     orders.provision("two")
     assert [name for name in names(orders) if name.startswith(orders.namespace)] == [f"{orders.namespace}/one"]
-    orders.run("provision").go_on().successful()
+    orders.run("provision").complete().successful()
     orders.until_phase("Ready", "one")
 
 
 def test_a_late_run_skips_another_order_of_that_name(orders: Orders) -> None:
-    """An event to delete an order that is gone must not delete the next one."""
+    """An event to delete a deleted order must not delete the next one of that name."""
     orders.apply()
     before = orders.get()
     event = {"action": "delete", "orders": [{"namespace": orders.namespace, "name": "demo", "uid": "of-the-one-before"}]}
-    run = orders.run("delete", event=event).go_on().successful()
+    run = orders.run("delete", event=event).complete().successful()
     assert "There is no ClusterOrder" in run.messages and orders.get() == before

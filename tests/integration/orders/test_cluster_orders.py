@@ -37,7 +37,7 @@ def recover_node(orders: Orders) -> None:
     orders.patch_pool({"metadata": {"annotations": {FAULT: None}}})
 
 
-def test_an_order_is_provisioned_changed_deleted_and_placed_again(anywhere: Orders) -> None:
+def test_an_order_is_provisioned_changed_deleted_and_created_again(anywhere: Orders) -> None:
     orders = anywhere
     orders.apply(nodes={"fc430": 2})
     orders.provision()
@@ -59,7 +59,7 @@ def test_an_order_is_provisioned_changed_deleted_and_placed_again(anywhere: Orde
     assert orders.pools() == {"fc430": 3, "fc640": 1}
     orders.apply(nodes={"fc430": 1})  # fewer, and the class removed
     orders.provision()
-    until(lambda: orders.pools() == {"fc430": 1}, "the NodePool of the class that was removed is gone")
+    until(lambda: orders.pools() == {"fc430": 1}, "the NodePool of the class that was removed is deleted")
 
     orders.apply(nodes={"fc430": 1}, release_image=NEXT_RELEASE)
     orders.provision()
@@ -121,17 +121,17 @@ def test_however_many_orders_are_waited_for_none_waits_for_another(orders: Order
 
 
 def test_an_order_that_is_deleted_while_all_are_synced_is_no_failure(orders: Orders) -> None:
-    orders.apply("going")
-    orders.apply("staying")
+    orders.apply("deleted")
+    orders.apply("kept")
 
     def delete_it(request: Request) -> None:
-        if request.is_write and "/going/" in request.path:
-            orders.ask_to_delete("going")
+        if request.is_write and "/deleted/" in request.path:
+            orders.ask_to_delete("deleted")
 
     with ApiProxy(orders.hub.kubeconfig, orders.folder).open() as proxy:
         proxy.before = delete_it
-        assert not orders.sync("going", "staying", kubeconfig=proxy.kubeconfig).get("failed")
-    assert orders.get("going") is None and orders.status("staying")["phase"] == "Progressing"
+        assert not orders.sync("deleted", "kept", kubeconfig=proxy.kubeconfig).get("failed")
+    assert orders.get("deleted") is None and orders.status("kept")["phase"] == "Progressing"
 
 
 def test_an_order_is_not_ready_before_its_nodes_are(orders: Orders) -> None:
@@ -190,20 +190,20 @@ def test_check_mode_predicts_what_each_step_then_does_and_writes_nothing(orders:
     orders.apply(template=template, nodes={"fc430": 3})
     assert predicted("provision") > 0
     until_nodes(2)
-    orders.hold_cluster()  # so that nothing goes on between a run and its prediction
+    orders.hold_cluster()  # so that nothing changes between a run and its prediction
     assert predicted("delete") > 0  # the cluster
-    until(lambda: not orders.pools(), "the NodePools are gone")
+    until(lambda: not orders.pools(), "the NodePools are deleted")
     orders.release_cluster()
-    until(lambda: orders.hosted_cluster() is None, "the HostedCluster is gone")
+    until(lambda: orders.hosted_cluster() is None, "the HostedCluster is deleted")
     assert predicted("delete") > 0  # and the namespace
-    until(lambda: orders.hub.get("namespace", orders.working()) is None, "the namespace is gone")
+    until(lambda: orders.hub.get("namespace", orders.working()) is None, "the namespace is deleted")
     assert predicted("delete") > 0  # the finalizers
     assert orders.is_deleted()
     assert predicted("delete") == 0
 
 
 def _changes(orders: Orders, step: str, check: bool, proxy: ApiProxy) -> int:
-    run = orders.run(step, "demo", check=check, kubeconfig=proxy.kubeconfig).go_on().successful()
+    run = orders.run(step, "demo", check=check, kubeconfig=proxy.kubeconfig).complete().successful()
     assert not check or not [request for request in proxy.writes if "dryRun=All" not in request.path], (step, proxy.writes)
     return run.changed
 
@@ -219,11 +219,11 @@ def test_deleting_an_order_removes_the_finalizers_last(orders: Orders) -> None:
     assert order["metadata"]["finalizers"] == [f"{GROUP}/finalizer", f"{GROUP}/infrastructure"]
     assert order["status"]["phase"] == "Deleting"
     assert "the cluster" in orders.condition("Deleting")["message"]
-    until(lambda: not orders.pools(), "the NodePools are gone")
+    until(lambda: not orders.pools(), "the NodePools are deleted")
     orders.release_cluster()
     orders.remove()
     assert orders.is_deleted()
-    assert orders.remove().changed == 0  # gone already, and that is no failure
+    assert orders.remove().changed == 0  # deleted already, which is no failure
 
 
 def test_finalizers_of_others_are_kept(orders: Orders) -> None:
@@ -232,11 +232,11 @@ def test_finalizers_of_others_are_kept(orders: Orders) -> None:
     orders.provision()
     assert orders.get()["metadata"]["finalizers"] == ["example.com/billing", f"{GROUP}/finalizer", f"{GROUP}/infrastructure"]
 
-    def ours_are_gone() -> bool:
+    def ours_are_removed() -> bool:
         orders.remove(wait=0)
         return len(orders.get()["metadata"]["finalizers"]) == 1
 
-    until(ours_are_gone, "the cluster is gone, and with it our finalizers")
+    until(ours_are_removed, "the cluster is deleted, and with it our finalizers")
     assert orders.hub.get("namespace", orders.working()) is None
     assert orders.get()["metadata"]["finalizers"] == ["example.com/billing"]
     orders.patch({"metadata": {"finalizers": None}})
@@ -275,15 +275,15 @@ def test_orders_whose_namespace_is_deleted_as_a_whole_are_deleted_with_it(orders
     until(lambda: all("deletionTimestamp" in orders.get(name)["metadata"] for name in names), "the orders are being deleted, too")
 
     before = orders.versions()
-    assert orders.run("delete", check=True).go_on().successful().changed > 0
-    skipped = orders.run("provision", "demo").go_on().successful()
+    assert orders.run("delete", check=True).complete().successful().changed > 0
+    skipped = orders.run("provision", "demo").complete().successful()
     assert "is being deleted" in skipped.messages and "grant the verb" not in skipped.messages
-    late.go_on()
+    late.complete()
     assert not late.is_successful and "Nothing was written" in late.messages
     assert orders.versions() == before and orders.pools() == {"fc430": 1}
 
     orders.remove("demo", wait=0)  # one by name, the other among all that need it
-    until(lambda: orders.run("delete").go_on().successful() and all(map(orders.is_deleted, names)), "both orders are gone")
+    until(lambda: orders.run("delete").complete().successful() and all(map(orders.is_deleted, names)), "both orders are deleted")
 
 
 def test_the_account_of_an_order_may_work_in_its_namespace_only(orders: Orders) -> None:

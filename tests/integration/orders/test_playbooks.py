@@ -83,7 +83,7 @@ def test_check_mode_predicts_the_recap_and_diff_shows_the_cluster_and_no_secret(
 
     orders.until_phase("Ready")
     assert orders.play("sync_status", "demo", "--check").successful().changed == 0
-    orders.hold_cluster()  # so that nothing goes on between a run and its prediction
+    orders.hold_cluster()  # so that nothing changes between a run and its prediction
     predicted = orders.play("delete_cluster", "demo", "--check").successful()
     run = orders.play("delete_cluster", "demo").successful()
     assert predicted.recap == run.recap and run.changed > 0
@@ -137,7 +137,7 @@ def command(pid: int) -> str:
 
 
 def test_the_lock_of_a_killed_run_is_not_renewed_and_holds_until_it_expires(orders: Orders) -> None:
-    gate, here, _go_on = orders.gate()
+    gate, here, _resume = orders.gate()
     orders.apply(nodes={"fc430": 1})
     first = orders.start("create_cluster", cluster_hooks={"pre_install": [gate]}, awx_job_id=4711)
     until(here.exists, "the first run holds the lock")

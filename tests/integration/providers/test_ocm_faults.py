@@ -155,7 +155,7 @@ CALLS = {
 
 @pytest.fixture(autouse=True)
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """What the client would have slept; it goes on at once, and gives up on who hangs soon."""
+    """The seconds that the client would have slept. It continues at once instead."""
     slept: list[float] = []
     monkeypatch.setattr(ocm_api, "time", SimpleNamespace(sleep=slept.append, monotonic=time.monotonic))
     return slept
@@ -169,15 +169,15 @@ def impatient(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def place(hub: Access) -> Iterator[tuple[Kube, str]]:
+def kube_namespace(hub: Access) -> Iterator[tuple[Kube, str]]:
     with fresh_namespace(hub) as namespace:
         yield Kube.connect({"kubeconfig": str(hub.kubeconfig)}), namespace
 
 
 @pytest.fixture
-def runs(place: tuple[Kube, str]) -> Iterator[Runs]:
+def runs(kube_namespace: tuple[Kube, str]) -> Iterator[Runs]:
     with standing_in() as service:
-        runs = Runs(*place, service)
+        runs = Runs(*kube_namespace, service)
         yield runs
         service.over.set()
         runs.clean_up()
@@ -232,7 +232,7 @@ def test_cluster_whose_request_was_lost_is_asked_for_once(how: str, runs: Runs) 
     [case for case in itertools.product(READS, ERRORS) if case[1] != "hang" or case[0] == TOKEN_PATH],
 )
 @pytest.mark.usefixtures("impatient")
-def test_look_that_fails_is_repeated_and_given_up_in_the_end(path: str, how: str, runs: Runs, waits: list[float]) -> None:
+def test_read_that_fails_is_retried_and_fails_in_the_end(path: str, how: str, runs: Runs, waits: list[float]) -> None:
     if how == "failed":
         how = "broken"
     spec = runs.provider().create(runs.request())

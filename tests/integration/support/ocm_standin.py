@@ -1,7 +1,7 @@
 """A stand-in for OpenShift Cluster Manager, and for the SSO service that gives its tokens: what its users see of it, on one port.
 
 It makes no clusters: it walks them through their states, one step each time `advance` is called, or with `hurried` each time one is
-looked at. Every request and every answer is judged by the service's own description; what is wrong is in `violations`. Faults can be
+read. Every request and every answer is judged by the service's own description; what is wrong is in `violations`. Faults can be
 asked for: see `Fault`. What it refuses is what the service refuses, as far as that is known.
 """
 
@@ -24,7 +24,7 @@ from .ocm_contract import contract, request_of
 
 ROOT = "/api/clusters_mgmt/v1"
 TOKEN_PATH = "/sso/token"  # noqa: S105 - an address
-OFFLINE_TOKEN = "offline-token-of-the-tests"  # noqa: S105 - of nobody
+OFFLINE_TOKEN = "offline-token-of-the-tests"  # noqa: S105 - made up
 CLOUDS = {"aws": ("us-east-1", "eu-west-1"), "gcp": ("us-east1",)}
 SINGLE_ZONE = "eu-west-1"
 WALK = {"pending": "installing", "installing": "ready", "updating": "ready"}
@@ -91,7 +91,7 @@ class OcmStandIn(http.server.ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is no news here."""
+        """Log nothing when a client disconnects."""
 
     # What tests do to it
 
@@ -398,7 +398,7 @@ def _judge_size(pool: Object, multi_az: bool) -> None:
 
 
 def _visible(value: Any) -> Any:
-    """What the service gives back: never a secret."""
+    """What the service returns: never a secret."""
     if isinstance(value, dict):
         return {key: _visible(inner) for key, inner in value.items() if key not in SECRET}
     return [_visible(inner) for inner in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Orders as tenants place them, and the runs that reconcile them on a real API server: in this process, or by `ansible-playbook`."""
+"""Orders as tenants apply them, and the runs that reconcile them on a real API server: in this process, or by `ansible-playbook`."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Run:
 
 
 class Started:
-    """A run that goes on. All its processes carry a mark of their own in their environment, also those that left its session."""
+    """A run that has not ended. All its processes have a mark in their environment, also those that left its session."""
 
     def __init__(self, command: list[str], environment: Mapping[str, str], folder: Path) -> None:
         self._mark = f"{MARK}={secrets.token_hex(8)}"
@@ -177,7 +177,7 @@ class Orders:
         self.kube.patch(self._named(name), patch, subresource=subresource, checked=False)
 
     def ask_to_delete(self, name: str = "demo") -> None:
-        """As a tenant does, who does not wait for the end."""
+        """Delete the order as a tenant does, without a wait."""
         self.kube.delete(self._named(name))
 
     def _named(self, name: str) -> Object:
@@ -209,7 +209,7 @@ class Orders:
         return self.kube.find(HYPERSHIFT, "HostedCluster", name, self.working(name))
 
     def patch_cluster(self, patch: Object, name: str = "demo") -> None:
-        """Change the HostedCluster behind the order's back, also while the stand-in writes to it."""
+        """Change the HostedCluster by hand, also while the stand-in writes to it."""
         self.kube.patch(_hypershift("HostedCluster", name, self.working(name)), patch, checked=False)
 
     def patch_pool(self, patch: Object, name: str = "demo", resource_class: str = "fc430") -> None:
@@ -251,11 +251,11 @@ class Orders:
         return spec
 
     def free_lock(self, name: str = "demo") -> None:
-        """What a dead holder's expiry would do, without the wait for it."""
+        """Release the lock of a dead holder, without the wait for its expiry."""
         self.patch_lease({"holderIdentity": None, "acquireTime": None, "renewTime": None}, name)
 
     def expire_lock(self, name: str = "demo") -> None:
-        """As if the time of its holder had passed."""
+        """Set a renewTime that has expired."""
         self.patch_lease({"renewTime": PAST}, name)
 
     def patch_lease(self, spec: Object, name: str = "demo") -> None:
@@ -294,13 +294,13 @@ class Orders:
 
     def provision(self, name: str = "demo", wait: float = WAIT_SECONDS, **prepare: Any) -> InProcessRun:
         """Reconcile the order, and wait until it is Ready."""
-        run = self.run("provision", name, **prepare).go_on(wait).successful()
+        run = self.run("provision", name, **prepare).complete(wait).successful()
         assert not wait or self.status(name)["phase"] == "Ready", self.status(name)
         return run
 
     def remove(self, name: str = "demo", wait: float = WAIT_SECONDS, **prepare: Any) -> InProcessRun:
-        """Delete the order with its cluster, and wait until both are gone."""
-        return self.run("delete", name, **prepare).go_on(wait).successful()
+        """Delete the order with its cluster, and wait until both are deleted."""
+        return self.run("delete", name, **prepare).complete(wait).successful()
 
     def sync(self, *names: str, check: bool = False, kubeconfig: Path | None = None) -> Object:
         """Bring the status of these orders, or of all, up to date with their clusters."""
@@ -353,11 +353,11 @@ class Orders:
         return run
 
     def delete(self, name: str = "demo", *options: str, **settings: Any) -> Run:
-        """Play delete_cluster, and wait until the order is gone."""
+        """Play delete_cluster, and wait until the order is deleted."""
         return self.play("delete_cluster", name, *options, **{"cluster_wait_timeout": WAIT_SECONDS} | settings).successful()
 
     def clean_up(self) -> None:
-        """Delete what a test has left: the orders now, so that the next test's event source finds none; the rest goes on meanwhile."""
+        """Delete what a test has left. Orders are deleted at once, for the next test's event source; the rest in the background."""
         orders = self.kube.list_all(self.api_version, "ClusterOrder", self.namespace)
         label = f"{self.group}/clusterorder-namespace={self.namespace}"
         for item in [*orders, *self.kube.list_all("v1", "Namespace", label_selector=label)]:
@@ -397,21 +397,21 @@ class Orders:
         return self.template(name, install=install, post_install="[]\n")
 
     def gate(self) -> tuple[str, Path, Path]:
-        """A hook that holds a run up: its name, the file that shows that a run has come to it, and the one that lets it go on."""
-        here, go_on = self.folder / "here", self.folder / "go-on"
+        """A hook that blocks a run: its name, the file that shows that a run has reached it, and the file that resumes it."""
+        here, resume = self.folder / "here", self.folder / "resume"
         tasks = f"""
-- name: Show that a run has come here
+- name: Show that a run has reached the gate
   ansible.builtin.copy:
     content: here
     dest: {here}
     mode: "0600"
-- name: Hold it up
+- name: Wait until it is resumed
   ansible.builtin.wait_for:
-    path: {go_on}
+    path: {resume}
     timeout: {RUN_SECONDS}
     sleep: 1
 """
-        return self.role("gate", {"tasks/main.yml": tasks}), here, go_on
+        return self.role("gate", {"tasks/main.yml": tasks}), here, resume
 
     def killer(self, task: int) -> dict[str, str]:
         """Settings of a run that is killed at the start of this task."""

@@ -1,4 +1,4 @@
-"""OSAC's CRD of orders in place of ours: a stand-in for it, which drops and refuses of a status what OSAC's drops and refuses."""
+"""A stand-in for OSAC's CRD of orders: it drops and refuses the same status fields as OSAC's."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """An imitation of OSAC's controller of ClusterOrders, as it behaved in the days of `cloudkit.openshift.io`; written from a description.
 
 It makes the namespace, the account and its binding, holds the order by its own finalizer, posts the whole order to a webhook, again on
-every reconcile and for ever, and writes phase and conditions of its own with optimistic locking. Deletion ends when ours has let go of
-the order.
+every reconcile and for ever, and writes phase and conditions of its own with optimistic locking. Deletion ends when our
+finalizers are removed.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class _CountingLoop(asyncio.SelectorEventLoop):
 
 
 class Source:
-    """A controller in a thread of its own. What it asks for is in `events`, and not done."""
+    """A controller in a thread of its own. What it asks for is in `events`, and is not run."""
 
     def __init__(self, orders: Orders, **settings: Any) -> None:
         self.events: list[Object] = []
@@ -120,7 +120,7 @@ class Gate:
 
     def __init__(self) -> None:
         self.is_reached = threading.Event()
-        self.go_on = threading.Event()
+        self.resume = threading.Event()
 
     def until_reached(self) -> None:
         assert self.is_reached.wait(300), "no run has come to the gate"
@@ -161,7 +161,7 @@ class InProcessEngine(Source):
                 yield self
         finally:
             for gate in self._gates.values():
-                gate.go_on.set()
+                gate.resume.set()
             self._threads.shutdown()
         assert self.errors == []
 
@@ -179,7 +179,7 @@ class InProcessEngine(Source):
         names = [order["cluster_order"]["metadata"]["name"] for order in run.orders]
         for gate in [self._gates[name] for name in names if name in self._gates]:
             gate.is_reached.set()
-            gate.go_on.wait()
+            gate.resume.wait()
         if self.lost.intersection(names):
             self.lost.difference_update(names)
             return
@@ -207,7 +207,7 @@ class WebhookEngine(InProcessEngine):
     def problems(self) -> list[str]:
         try:
             if self.metric("openfleet_orders_leads") != 1:
-                return ["it does not lead"]
+                return ["it is not the leader"]
             health = self._get("healthz")
             return [] if health.status == 200 else [health.data.decode()]
         except urllib3.exceptions.HTTPError as error:
