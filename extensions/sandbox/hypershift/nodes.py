@@ -56,7 +56,7 @@ def _kubelet_version(node: Object) -> str:
 
 
 def _kubernetes_minor(pool: Object) -> int:
-    """OpenShift 4.n carries Kubernetes 1.(n + 13)."""
+    """OpenShift 4.n is based on Kubernetes 1.(n + 13)."""
     parts = release_version(pool["spec"]["release"]["image"]).split(".")
     return int(parts[1]) + 13 if len(parts) > 1 and parts[1].isdigit() else 30
 
