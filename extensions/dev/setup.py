@@ -28,7 +28,7 @@ LOCK_FILE = ROOT / "requirements.lock"
 REQUIREMENTS = ROOT / "requirements-dev.txt"
 DISK_GIB = 2
 JAVA_MINIMUM = 17
-# No Galaxy is needed: the `ansible` wheel carries these.
+# No Galaxy is needed: the `ansible` wheel contains these.
 COLLECTIONS = ("kubernetes.core", "amazon.aws", "awx.awx")
 COMMAND = """#!{python}
 from ansible_collections.openfleet.clusters.extensions.sandbox.__main__ import main

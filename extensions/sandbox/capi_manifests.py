@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import base64
 import copy
-from typing import Any
 
-Object = dict[str, Any]
+from ...plugins.module_utils.common.types import Object
 
 CLASS_NAME = "in-memory"
 WORKER_CLASS = "default-worker"

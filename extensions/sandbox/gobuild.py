@@ -1,7 +1,7 @@
 """Choose where the sandbox's programs come from, and compile them, once per machine. It does not download; `releases` does.
 
 What is compiled is kept in the user's cache by the hash of its sources, what is downloaded by its version. Go's own build cache
-makes an interrupted build go on where it stopped; a file lock makes two builds at once one build.
+resumes an interrupted build where it stopped; a file lock makes two builds at once one build.
 """
 
 from __future__ import annotations

@@ -12,15 +12,13 @@ import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 
+from ...plugins.module_utils.common.types import Object
 from .crds import SafeLoader, load_crd
 from .gobuild import GO_FLAGS, GO_SETTINGS, SOURCES, go_command
 from .screen import UserError, stage
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True)

@@ -36,11 +36,11 @@ def quick_hub(quick_sandbox: Sandbox) -> Access:
 
 @pytest.fixture
 def orders(quick_hub: Access, tmp_path: Path) -> Iterator[Orders]:
-    """A namespace of the quick hub to place orders in, and the playbooks to carry them out with."""
+    """A namespace of the quick hub for orders, and the playbooks that reconcile them."""
     with fresh_namespace(quick_hub) as namespace:
-        place = Orders(quick_hub, namespace, tmp_path)
-        yield place
-        place.clean_up()
+        created = Orders(quick_hub, namespace, tmp_path)
+        yield created
+        created.clean_up()
 
 
 @pytest.fixture(scope="session")

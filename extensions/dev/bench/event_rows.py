@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import urllib3
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
 
@@ -25,7 +26,7 @@ from ...sandbox.access import until
 from ...sandbox.processes import free_port
 from ...sandbox.sandbox import Sandbox
 from ..engine import engine_arguments, engine_environment
-from .floor import BareClient, Object
+from .floor import BareClient
 from .order_rows import ORDERS, create_orders
 from .timing import Row, at_most, paused, timed
 

@@ -10,9 +10,9 @@ import ssl
 import tempfile
 from email.message import Message
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-Object = dict[str, Any]
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 
 
 class Response(NamedTuple):

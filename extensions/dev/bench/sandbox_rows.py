@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 
 from ...sandbox.access import Access, until
 from ...sandbox.sandbox import Sandbox
-from .floor import BareClient, Object
+from .floor import BareClient
 from .timing import Row, megabytes, ratio, seconds, timed
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "docs" / "examples" / "hosted_cluster.yaml"

@@ -10,11 +10,11 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from ....plugins.module_utils.common.types import Object
 from ....plugins.module_utils.controller.informer import Informer, in_thread
 from ....plugins.module_utils.controller.work_queue import Key
 from ....plugins.module_utils.kube.client import Kube
 from ....plugins.module_utils.kube.config import target
-from .status import Object
 
 API_VERSION = "hypershift.openshift.io/v1beta1"
 HOSTED_CLUSTER, NODE_POOL = "HostedCluster", "NodePool"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime
 
+from ....plugins.module_utils.common.types import Object
 from ....plugins.module_utils.kube.client import Kube
-from .status import Faults, Object, release_version, wanted_nodes
+from .status import Faults, release_version, wanted_nodes
 
 POOL_LABEL = "hypershift.openshift.io/nodePool"
 
@@ -55,7 +56,7 @@ def _kubelet_version(node: Object) -> str:
 
 
 def _kubernetes_minor(pool: Object) -> int:
-    """OpenShift 4.n carries Kubernetes 1.(n + 13)."""
+    """OpenShift 4.n is based on Kubernetes 1.(n + 13)."""
     parts = release_version(pool["spec"]["release"]["image"]).split(".")
     return int(parts[1]) + 13 if len(parts) > 1 and parts[1].isdigit() else 30
 

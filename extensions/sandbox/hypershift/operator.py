@@ -11,6 +11,7 @@ import logging
 import secrets
 from pathlib import Path
 
+from ....plugins.module_utils.common.types import Object
 from ....plugins.module_utils.controller.informer import in_thread
 from ....plugins.module_utils.controller.work_queue import Key, WorkQueue
 from ....plugins.module_utils.kube.client import Kube
@@ -19,7 +20,7 @@ from ..cluster import Cluster
 from ..processes import ProcessDied
 from .hub import NODE_POOL, Hub, connect, is_deleting, key_of, unreachable_kubeconfig
 from .nodes import HostedNodes, ready_count
-from .status import MODE, STATUS_ONLY, ControlPlane, Faults, Object, annotation, hosted_cluster_status, node_pool_status
+from .status import MODE, STATUS_ONLY, ControlPlane, Faults, annotation, hosted_cluster_status, node_pool_status
 
 log = logging.getLogger("hypershift-standin")
 

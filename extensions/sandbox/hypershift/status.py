@@ -8,9 +8,9 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-Object = dict[str, Any]
+from ....plugins.module_utils.common.types import Object
+
 ConditionState = tuple[str, bool, str, str]
 
 FAULT = "standin.openfleet.clusters/fault"

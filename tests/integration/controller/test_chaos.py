@@ -56,7 +56,7 @@ class Site:
         """Create two orders, and in every second round delete an earlier one."""
         for letter in "ab":
             name = f"{prefix}-{number}{letter}"
-            self.orders.place(name, nodes={"fc430": 1})
+            self.orders.apply(name, nodes={"fc430": 1})
             self.wanted.add(name)
         if number % 2:
             name = f"{prefix}-{number - 1}a"
@@ -148,7 +148,7 @@ def test_the_api_server_away_at_any_moment(site: Site, soak: int) -> None:
         until(lambda: site.orders.hub.kubectl("get", "--raw=/readyz", check=False).returncode == 0, "the server is back")
     assert site.engine.is_running
     site.check()
-    until(site.engine.is_well, "every watch has come back", 60)
+    until(site.engine.is_ready, "every watch has come back", 60)
 
 
 def test_a_webhook_cut_off_at_any_byte_at_any_moment(site: Site, soak: int) -> None:
@@ -179,6 +179,6 @@ def test_a_second_engine_takes_over_when_the_machine_of_the_first_dies(site: Sit
         site.engine = second
         site.change("machine", 1)
         site.check()
-        assert second.is_well() and "provision" in second.actions(f"{site.orders.namespace}/machine-1b")
+        assert second.is_ready() and "provision" in second.actions(f"{site.orders.namespace}/machine-1b")
     finally:
         second.stop()

@@ -33,7 +33,7 @@ def test_an_order_becomes_ready_in_steps_and_no_run_waits_between_them(
     standin = next(process.pid for process in quick_sandbox.status() if process.owner == "hypershift-standin")
     os.kill(standin, signal.SIGSTOP)  # a control plane that takes its time
     try:
-        orders.place(nodes={"fc430": 2}, template=orders.template("finished", post_install="[]\n"))
+        orders.apply(nodes={"fc430": 2}, template=orders.template("finished", post_install="[]\n"))
         until(lambda: orders.status().get("configVersion") and not orders.lease().get("holderIdentity"), "the run has ended")
         assert orders.status()["phase"] == "Progressing"
         assert orders.condition("TemplateApplied")["reason"] == "PostInstallPending"
@@ -45,7 +45,7 @@ def test_an_order_becomes_ready_in_steps_and_no_run_waits_between_them(
 
 
 def test_a_cluster_that_degrades_is_reported_once_and_so_is_its_recovery(orders: Orders, engine: InProcessEngine) -> None:
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     engine.until_phase("Ready")
     until(lambda: len(engine.transitions("demo")) == 1, "it is reported")
     orders.patch_cluster({"metadata": {"annotations": {FAULT: "degraded"}}})
@@ -53,7 +53,7 @@ def test_a_cluster_that_degrades_is_reported_once_and_so_is_its_recovery(orders:
     until(lambda: len(engine.transitions("demo")) == 2, "it is reported")
     orders.patch_cluster({"metadata": {"annotations": {FAULT: None}}})
     engine.until_phase("Ready")
-    orders.place("other", nodes={"fc430": 1})
+    orders.apply("other", nodes={"fc430": 1})
     until(lambda: engine.transitions("other"), "another is reported")
     transitions = engine.transitions("demo")
     assert [kind for kind, _reason in transitions] == ["ready", "degraded", "ready"] and transitions[1][1] == "ClusterDegraded"
@@ -61,7 +61,7 @@ def test_a_cluster_that_degrades_is_reported_once_and_so_is_its_recovery(orders:
 
 
 def test_a_hosted_cluster_deleted_by_hand_is_created_again(orders: Orders, engine: InProcessEngine) -> None:
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     engine.until_phase("Ready")
     first = orders.hosted_cluster()
     orders.kube.delete(first)
@@ -71,13 +71,13 @@ def test_a_hosted_cluster_deleted_by_hand_is_created_again(orders: Orders, engin
 
 def test_a_spec_that_failed_is_tried_at_once_when_it_changes(orders: Orders, engine: InProcessEngine) -> None:
     engine.failing.add("demo")
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     engine.until_phase("Failed")
     failure = orders.status()["failure"]
     assert failure["reason"] == "TaskFailed" and "The site is broken" in failure["message"] and failure["retryable"]
     orders.patch({"status": {"failure": {"nextAttempt": "2099-01-01T00:00:00Z"}}}, subresource="status")
     engine.failing.clear()
-    orders.place(nodes={"fc430": 2})
+    orders.apply(nodes={"fc430": 2})
     engine.until_phase("Ready")
     assert "failure" not in orders.status()
     assert engine.actions("demo").count("provision") == 2
@@ -85,12 +85,12 @@ def test_a_spec_that_failed_is_tried_at_once_when_it_changes(orders: Orders, eng
 
 def test_a_failure_is_retried_when_its_time_has_come_and_not_before(orders: Orders, engine: InProcessEngine) -> None:
     engine.failing.add("demo")
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     engine.until_phase("Failed")
     assert orders.status()["failure"]["attempts"] == 1 and orders.status()["failure"]["nextAttempt"]
     engine.failing.clear()
     orders.patch({"status": {"failure": {"nextAttempt": "2099-01-01T00:00:00Z"}}}, subresource="status")
-    orders.place("other", nodes={"fc430": 1})
+    orders.apply("other", nodes={"fc430": 1})
     engine.until_phase("Ready", "other")
     assert engine.actions("demo") == ["provision"]
     soon = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=2)
@@ -101,19 +101,19 @@ def test_a_failure_is_retried_when_its_time_has_come_and_not_before(orders: Orde
 
 
 def test_an_order_that_is_invalid_waits_for_its_tenant(orders: Orders, engine: InProcessEngine) -> None:
-    orders.place(nodes={"no-such-class": 1})
+    orders.apply(nodes={"no-such-class": 1})
     engine.until_phase("Failed")
     assert orders.status()["failure"]["retryable"] is False and "no-such-class" in orders.condition("Accepted")["message"]
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     engine.until_phase("Ready")
 
 
 def test_a_lost_run_is_noticed_by_its_lock_and_done_again(orders: Orders, engine: InProcessEngine) -> None:
     gate = engine.gate("demo")
     engine.lost.add("demo")
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     gate.until_reached()
-    gate.go_on.set()
+    gate.resume.set()
     until(lambda: not engine.lost, "the run is lost")
     assert orders.status()["phase"] == "Progressing"
     assert engine.actions("demo") == ["provision"]
@@ -125,13 +125,13 @@ def test_a_lost_run_is_noticed_by_its_lock_and_done_again(orders: Orders, engine
 
 def test_an_order_that_is_deleted_while_it_is_provisioned_is_deleted_after_that(orders: Orders, engine: InProcessEngine) -> None:
     gate = engine.gate("demo")
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     gate.until_reached()
     orders.ask_to_delete()
     engine.until_phase("Deleting")
     assert engine.actions("demo") == ["provision"]
-    gate.go_on.set()
-    until(orders.is_gone, "it is gone")
+    gate.resume.set()
+    until(orders.is_deleted, "it is deleted")
     assert set(engine.actions("demo")[1:]) == {"delete"}
     until(lambda: engine.transitions("demo") == [("deleted", "Deleted")], "its end is reported once")
 
@@ -140,19 +140,19 @@ def test_a_namespace_that_is_deleted_with_orders_in_it_loses_them(orders: Orders
     """No lock can be taken in it any more."""
     with fresh_namespace(orders.hub) as namespace:
         inside = Orders(orders.hub, namespace, orders.folder)
-        inside.place(nodes={"fc430": 1})
+        inside.apply(nodes={"fc430": 1})
         until(lambda: inside.status().get("phase") == "Ready", "it is Ready")
         inside.kube.delete(inside.kube.get("v1", "Namespace", namespace))
-        until(inside.is_gone, "the order is gone")
+        until(inside.is_deleted, "the order is deleted")
     assert engine.controller.problems() == []
 
 
 def test_orders_that_are_not_managed_are_not_run(orders: Orders, engine: InProcessEngine) -> None:
     state = f"{orders.group}/management-state"
-    orders.place("manual", nodes={"fc430": 1}, annotations={state: "manual"})
-    orders.place("unmanaged", nodes={"fc430": 1}, annotations={state: "unmanaged"})
+    orders.apply("manual", nodes={"fc430": 1}, annotations={state: "manual"})
+    orders.apply("unmanaged", nodes={"fc430": 1}, annotations={state: "unmanaged"})
     engine.until_phase("Progressing", "manual")
-    orders.place("managed", nodes={"fc430": 1})
+    orders.apply("managed", nodes={"fc430": 1})
     engine.until_phase("Ready", "managed")
     assert orders.status("unmanaged") == {}
     assert engine.actions("manual") == engine.actions("unmanaged") == []
@@ -161,9 +161,9 @@ def test_orders_that_are_not_managed_are_not_run(orders: Orders, engine: InProce
 
 
 def test_drift_is_repaired_at_the_resync_also_after_a_restart(orders: Orders) -> None:
-    """Both what is seen of a cluster and what only the account in its namespace needs."""
+    """Drift of the observed cluster, and drift of the RoleBinding that only the account in its namespace needs."""
     for name in ("demo", "manual"):
-        orders.place(name, nodes={"fc430": 1})
+        orders.apply(name, nodes={"fc430": 1})
         orders.provision(name)
     orders.patch({"metadata": {"annotations": {f"{orders.group}/management-state": "manual"}}}, "manual")
     orders.patch_cluster({"spec": {"release": {"image": NEXT_RELEASE}}})
@@ -172,15 +172,15 @@ def test_drift_is_repaired_at_the_resync_also_after_a_restart(orders: Orders) ->
     with InProcessEngine(orders, resync=4).running() as engine:
         until(lambda: orders.kube.find(*binding), "the account may work again")
         until(lambda: orders.hosted_cluster()["spec"]["release"]["image"] == RELEASE, "the release is as ordered again")
-        until(lambda: engine.actions("demo").count("provision") >= 2, "a settled order is run again at the next resync")
+        until(lambda: engine.actions("demo").count("provision") >= 2, "a settled order is reconciled again at the next resync")
         assert engine.actions("manual") == [], "what is managed by hand is skipped"
     assert orders.status()["phase"] == "Ready"
 
 
 def test_an_order_that_is_deleted_is_removed_with_all_that_was_created_for_it(orders: Orders, engine: InProcessEngine) -> None:
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     engine.until_phase("Ready")
     orders.ask_to_delete()
-    until(orders.is_gone, "it is gone")
+    until(orders.is_deleted, "it is deleted")
     assert set(engine.actions("demo")) == {"provision", "delete"}
     until(lambda: engine.transitions("demo")[-1:] == [("deleted", "Deleted")], "its end is reported")

@@ -28,15 +28,15 @@ from ..support.samples import FAULT
 pytestmark = pytest.mark.xdist_group("engine")
 EXAMPLE = Path(__file__).parents[3] / "docs/examples/site_rulebook.yml"
 GATE = """
-- name: Show that a run has come here
+- name: Show that a run has reached the gate
   ansible.builtin.file:
     path: "{folder}/here-{{{{ cluster_order.metadata.name }}}}"
     state: touch
     mode: "0600"
   when: cluster_order.metadata.name is match('gated')
-- name: Hold it up
+- name: Wait until it is resumed
   ansible.builtin.wait_for:
-    path: "{folder}/go-on-{{{{ cluster_order.metadata.name }}}}"
+    path: "{folder}/resume-{{{{ cluster_order.metadata.name }}}}"
     sleep: 1
   when: cluster_order.metadata.name is match('gated')
 """
@@ -64,39 +64,43 @@ def loop(quick_hub: Access, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         orders.clean_up()
 
 
-def test_an_order_becomes_ready_in_steps_and_a_site_hears_of_each_transition_once(loop: Loop) -> None:
+def test_an_order_becomes_ready_in_steps_and_each_transition_is_reported_once(loop: Loop) -> None:
     orders, engine = loop.orders, loop.engine
 
-    def told() -> list[str]:
+    def reported() -> list[str]:
         return [line for line in engine.said(r"^(?:\*\* .*)?((?:Ready|Degraded): .*)$") if loop.full("steps") in line]
 
-    orders.place("steps", nodes={"fc430": 2}, template="acme.site.finished")
+    orders.apply("steps", nodes={"fc430": 2}, template="acme.site.finished")
     loop.until_phase("Ready", "steps")
     assert engine.actions(loop.full("steps")) == ["provision", "post_install"]
     assert orders.lease("steps")["leaseTransitions"] == 2
-    until(lambda: len(told()) == 1, "a site hears of it")
+    until(lambda: len(reported()) == 1, "the transition is reported")
     orders.patch_cluster({"metadata": {"annotations": {FAULT: "degraded"}}}, "steps")
     loop.until_phase("Degraded", "steps")
-    until(lambda: len(told()) == 2, "a site hears of it")
+    until(lambda: len(reported()) == 2, "the transition is reported")
     orders.patch_cluster({"metadata": {"annotations": {FAULT: None}}}, "steps")
     loop.until_phase("Ready", "steps")
-    until(lambda: len(told()) == 3, "a site hears of it")
+    until(lambda: len(reported()) == 3, "the transition is reported")
     orders.ask_to_delete("steps")
-    until(lambda: orders.is_gone("steps"), f"it is gone; the log is {engine.log}")
+    until(lambda: orders.is_deleted("steps"), f"it is deleted; the log is {engine.log}")
     until(lambda: engine.metric("openfleet_orders_events_total", action="deleted") == 1, "its end is reported once")
-    assert told() == [f"Ready: {loop.full('steps')}", f"Degraded: {loop.full('steps')} (ClusterDegraded)", f"Ready: {loop.full('steps')}"]
+    assert reported() == [
+        f"Ready: {loop.full('steps')}",
+        f"Degraded: {loop.full('steps')} (ClusterDegraded)",
+        f"Ready: {loop.full('steps')}",
+    ]
     assert set(engine.actions(loop.full("steps"))[2:]) == {"delete"}
 
 
 def test_a_run_that_was_killed_is_noticed_by_its_lock_and_done_again(loop: Loop) -> None:
     orders, engine = loop.orders, loop.engine
-    orders.place("gated", nodes={"fc430": 1})
+    orders.apply("gated", nodes={"fc430": 1})
     until((loop.folder / "here-gated").exists, f"a run holds the lock; the log is {engine.log}")
     for process in engine.playbooks():
         with contextlib.suppress(ProcessLookupError):  # some end with the first
             os.kill(process, signal.SIGKILL)
     assert orders.status("gated")["phase"] == "Progressing"
-    (loop.folder / "go-on-gated").touch()
+    (loop.folder / "resume-gated").touch()
     until(lambda: not engine.processes("renewer"), "the renewer of the lock ends with its run")
     orders.expire_lock("gated")
     loop.until_phase("Ready", "gated")
@@ -139,11 +143,11 @@ def test_webhooks_for_more_orders_than_runs_may_be_in_flight_are_all_answered_an
     """With more orders and a thousand webhooks: test_load."""
     orders, engine = loop.orders, loop.engine
     ordered = [order(orders.namespace, f"load-{number}") for number in range(ORDERS)]
-    told: list[float] = []
+    in_flight: list[float] = []
     runs = Runs(orders, "load-")
 
     def is_over() -> bool:
-        told.append(engine.metric("openfleet_orders_runs_in_flight"))
+        in_flight.append(engine.metric("openfleet_orders_runs_in_flight"))
         return runs.all_are_over()
 
     with ThreadPoolExecutor(SENDERS + 1) as senders:
@@ -156,7 +160,7 @@ def test_webhooks_for_more_orders_than_runs_may_be_in_flight_are_all_answered_an
     for item in ordered:
         loop.until_phase("Ready", item["metadata"]["name"])
     assert 0 < runs.most <= MAX_IN_FLIGHT, "by the locks"
-    assert 0 < max(told) <= MAX_IN_FLIGHT, "by the engine's own metric"
+    assert 0 < max(in_flight) <= MAX_IN_FLIGHT, "by the engine's own metric"
     assert {orders.lease(item["metadata"]["name"])["leaseTransitions"] for item in ordered} == {1}, "each was run once"
 
 
@@ -172,7 +176,7 @@ def test_hostile_requests_and_objects_neither_stop_the_engine_nor_reach_a_shell_
     assert set(answers) == {202, 400} and answers[400] > answers[202] > 0
     for _time in range(10):
         engine.cut_off("create-hosted-cluster", order("orders", "cut-off"), dice.random())
-    orders.place("good", nodes={"fc430": 1})
+    orders.apply("good", nodes={"fc430": 1})
     loop.until_phase("Ready", "good")
     assert engine.is_running
 

@@ -16,7 +16,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model im
 
 from ..support.engines import Engine, running
 from ..support.orders import GROUP, Orders
-from ..support.osac_crd import put_in_place_of_ours
+from ..support.osac_crd import replace_crds
 from ..support.osac_imitation import FINALIZER, OURS, OsacImitation
 from ..support.samples import FAULT
 from ..support.sources import WebhookEngine
@@ -35,7 +35,7 @@ class Shared:
 
 @pytest.fixture
 def real(quick_hub: Access, tmp_path: Path) -> Iterator[Shared]:
-    """A real rules engine, which tells its runs who the controller is."""
+    """A real rules engine, which passes the name of the controller to its runs."""
     with fresh_namespace(quick_hub) as namespace:
         orders = Orders(quick_hub, namespace, tmp_path)
         broken = tmp_path / "broken-demo"
@@ -52,7 +52,7 @@ def in_process(new_sandbox: Callable[..., Sandbox], osac_crd: Callable[[str], di
     """A hub with the CRD of the other controller, which drops what only we have in a status."""
     sandbox = new_sandbox(status_only=True)
     hub = Access(sandbox.kubeconfig())
-    put_in_place_of_ours(hub, osac_crd(GROUP))
+    replace_crds(hub, osac_crd(GROUP))
     with fresh_namespace(hub) as namespace:
         orders = Orders(hub, namespace, tmp_path)
         with WebhookEngine(orders, controller="external").running() as engine:
@@ -70,7 +70,7 @@ def test_two_controllers_share_an_order_without_a_fight(request: pytest.FixtureR
     def version() -> str:
         return str(orders.get()["metadata"]["resourceVersion"])
 
-    orders.place(nodes={"fc430": 1}, template=shared.template)
+    orders.apply(nodes={"fc430": 1}, template=shared.template)
     until(lambda: orders.status().get("conditions"), "the order is observed")
     assert shared.actions() == [], "the namespace is the other controller's to create"
     imitation = OsacImitation(Kube.connect({"kubeconfig": str(orders.hub.kubeconfig)}), orders.namespace, shared.post)
@@ -82,7 +82,7 @@ def test_two_controllers_share_an_order_without_a_fight(request: pytest.FixtureR
         until(lambda: imitation.settled(version, "demo"), "no controller writes")
         assert shared.actions() == ["provision"], "no webhook brings its next attempt"
         shared.repair()
-        orders.place(nodes={"fc430": 2}, template=shared.template)
+        orders.apply(nodes={"fc430": 2}, template=shared.template)
         until(lambda: observed(orders).phase == "Ready", "it is Ready for us")
         until(lambda: orders.status().get("phase") == "Ready", "it is Ready for the other")
         assert set(orders.get()["metadata"]["finalizers"]) == {FINALIZER, OURS}
@@ -107,7 +107,7 @@ def test_two_controllers_share_an_order_without_a_fight(request: pytest.FixtureR
         until(lambda: imitation.settled(version, "demo"), "no controller writes then either")
 
         orders.ask_to_delete()
-        until(orders.is_gone, "it is gone")
+        until(orders.is_deleted, "it is deleted")
 
 
 def observed(orders: Orders) -> ClusterOrder:

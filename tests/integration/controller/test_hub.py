@@ -1,4 +1,4 @@
-"""Which hub an engine works on: the one that the rulebook is told, for the event source and for all that its runs do."""
+"""The hub of an engine: the event source and all runs use the one that is set for the rulebook."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import unt
 from ..support.engines import Engine, running
 from ..support.orders import Orders
 
-# What a site may do on the hub in a template of its own: the module is told neither where that is.
+# A task in a template of the site. The module gets no connection options, either.
 FINISH = """
-- name: Look at the order
+- name: Get the order
   openfleet.clusters.cluster_order_info:
     name: "{{ cluster_order.metadata.name }}"
     namespace: "{{ cluster_order.metadata.namespace }}"
   register: finished_order
-- name: It is there
+- name: Assert that it exists
   ansible.builtin.assert:
     that: finished_order.orders | length == 1
 """
@@ -24,7 +24,7 @@ def test_runs_work_on_the_hub_that_the_source_follows_whatever_the_environment_s
     orders.template("finished", post_install=FINISH)
     elsewhere = {"KUBECONFIG": str(orders.folder / "none")}
     with running(Engine(orders.hub, orders.folder, environment=elsewhere, hub_kubeconfig=str(orders.hub.kubeconfig))) as engine:
-        orders.place("demo", nodes={"fc430": 1}, template="acme.site.finished")
+        orders.apply("demo", nodes={"fc430": 1}, template="acme.site.finished")
         until(lambda: orders.status("demo").get("phase") == "Ready", f"it is Ready; the log is {engine.log}", 180)
         orders.hub.kubectl("delete", orders.kind, "demo", "-n", orders.namespace, "--wait=false")
-        until(lambda: orders.is_gone("demo"), f"it is gone; the log is {engine.log}", 180)
+        until(lambda: orders.is_deleted("demo"), f"it is deleted; the log is {engine.log}", 180)

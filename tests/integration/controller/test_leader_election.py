@@ -85,7 +85,7 @@ def pair(start: Callable[[str], Instance]) -> tuple[Instance, Instance]:
     leading = start("leading")
     until(leading.leads, "the first leads", 60)
     standing_by = start("standing-by")
-    until(lambda: standing_by.get("healthz")[0] == 200, "the second is well", 60)
+    until(lambda: standing_by.get("healthz")[0] == 200, "the second is healthy", 60)
     return leading, standing_by
 
 
@@ -97,26 +97,26 @@ def lease(orders: Orders) -> dict[str, Any]:
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_the_other_takes_over_when_the_leader_ends(orders: Orders, pair: tuple[Instance, Instance], how: signal.Signals) -> None:
     leading, standing_by = pair
-    orders.place("before")
+    orders.apply("before")
     until(lambda: leading.events("before"), "the leader asks for what is to be done")
     assert not standing_by.leads() and standing_by.said("leads; this one stands by")
-    until(lambda: leading.get("healthz")[0] == standing_by.get("healthz")[0] == 200, "both are well")
+    until(lambda: leading.get("healthz")[0] == standing_by.get("healthz")[0] == 200, "both are healthy")
     assert standing_by.events("before") == []
     leading.end(how)
     assert (how == signal.SIGTERM) == leading.said("released the leader Lease")
-    orders.place("after")
+    orders.apply("after")
     until(lambda: standing_by.events("after") and standing_by.events("before"), "the other asks for all that is to be done", 60)
     until(standing_by.leads, "it leads")
     assert lease(orders)["leaseTransitions"] == 2
 
 
-def test_a_leader_whose_place_was_taken_stands_by_and_comes_back(orders: Orders, start: Callable[[str], Instance]) -> None:
+def test_a_leader_whose_lease_was_taken_stands_by_and_leads_again(orders: Orders, start: Callable[[str], Instance]) -> None:
     instance = start("only")
     until(instance.leads, "it leads", 60)
     taken = {"spec": {"holderIdentity": "another", "leaseTransitions": 7, "leaseDurationSeconds": 3600}}
     orders.hub.kubectl("patch", "lease", LEASE, "-n", orders.namespace, "--type=merge", "-p", json.dumps(taken))
     until(lambda: instance.said("another event source leads") and not instance.leads(), "it has noticed", 60)
-    orders.place("meanwhile")
+    orders.apply("meanwhile")
     passed = {"spec": {"renewTime": "2020-01-01T00:00:00.000000Z"}}
     orders.hub.kubectl("patch", "lease", LEASE, "-n", orders.namespace, "--type=merge", "-p", json.dumps(passed))
     until(instance.leads, "it leads again, once the time of the other has passed", 60)

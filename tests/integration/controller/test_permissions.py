@@ -76,11 +76,11 @@ def delete_slowly(orders: Orders, names: Iterable[str], is_named: Callable[[str]
         return lock["leaseTransitions"] > runs[name] and not lock.get("holderIdentity")
 
     for name in runs:
-        until(lambda name=name: is_named(name) or one_run_has_ended(name), f"{name} is deleted as far as it goes")
+        until(lambda name=name: is_named(name) or one_run_has_ended(name), f"the first run that deletes {name} has ended")
     for name in runs:
-        orders.let_cluster_go(name)
+        orders.release_cluster(name)
     for name in runs:
-        until(lambda name=name: is_named(name) or orders.is_gone(name), f"{name} is gone")
+        until(lambda name=name: is_named(name) or orders.is_deleted(name), f"{name} is deleted")
 
 
 def test_a_pod_of_the_deployment_is_admitted_to_a_namespace_for_restricted_pods(site: Site) -> None:
@@ -101,9 +101,9 @@ def test_the_permissions_of_the_manifest_are_enough_for_the_life_of_an_order_and
         until(lambda: orders.status().get("phase") == phase, f"it is {phase}; the log is {engine.log}", 600)
 
     with running(Deployed(site.account, orders.folder)) as engine:
-        orders.place(nodes={"fc430": 1}, template="acme.site.finished")
+        orders.apply(nodes={"fc430": 1}, template="acme.site.finished")
         until_phase("Ready")
-        orders.place(nodes={"fc430": 2}, template="acme.site.finished")
+        orders.apply(nodes={"fc430": 2}, template="acme.site.finished")
         until(lambda: orders.condition("NodesReady")["message"] == "2 of 2 nodes ready", "it is scaled")
         until_phase("Ready")
         orders.patch_cluster({"metadata": {"annotations": {FAULT: "degraded"}}})
@@ -192,13 +192,13 @@ def test_whichever_permission_is_missing_for_an_order_is_named(site: Site, users
 
     with InProcessEngine(site.of_account).running() as engine:
         for user in others:
-            orders.place(user, nodes={"fc430": 1}, template="acme.site.finished")
+            orders.apply(user, nodes={"fc430": 1}, template="acme.site.finished")
         until(are_ready, "all are Ready, or report why not")
         delete_slowly(orders, unnamed(others), is_named=lambda user: not unnamed([user]))
         for user in locks:
             if missing[user].verb == "patch":  # of a lock that existed before
                 release(orders.kube, acquire(orders.kube, orders.namespace, user, "an earlier run"))
-            orders.place(user, nodes={"fc430": 1}, template="acme.site.finished")
+            orders.apply(user, nodes={"fc430": 1}, template="acme.site.finished")
         until(lambda: not unnamed(locks), f"{locks} report why not")
         assert [missing[user] for user in unnamed(missing)] == []
     assert len(failures) > len(missing) / 2, "most are named on the order"
@@ -218,7 +218,7 @@ def test_an_event_source_that_may_not_follow_the_hub_is_not_healthy_and_logs_why
             pattern = f"watch of .*{re.escape(named(permission))}"
             until(lambda pattern=pattern: re.search(pattern, caplog.text), f"{pattern!r} is logged")
 
-    site.orders.place("observed", nodes={"fc430": 1})
+    site.orders.apply("observed", nodes={"fc430": 1})
     users.for_all(lists - of_clusters)
     with WebhookEngine(site.of_account).running(wait=False) as engine:
         until_logged(lists - of_clusters)

@@ -14,9 +14,7 @@ from ..support.orders import Orders
 from ..support.platform_standin import Platform, environment_of
 
 
-def test_orders_are_carried_out_by_jobs_and_workflows_also_when_one_is_launched_twice(
-    new_sandbox: Callable[..., Sandbox], tmp_path: Path
-) -> None:
+def test_jobs_and_workflows_reconcile_orders_also_when_one_is_launched_twice(new_sandbox: Callable[..., Sandbox], tmp_path: Path) -> None:
     hub = Access(new_sandbox(status_only=True).kubeconfig())
     with fresh_namespace(hub) as namespace:
         orders = Orders(hub, namespace, tmp_path)
@@ -32,10 +30,10 @@ def test_orders_are_carried_out_by_jobs_and_workflows_also_when_one_is_launched_
         # Jobs run elsewhere, and reach the hub by a credential of theirs.
         platform = Platform(environment_of(engine.environment | {"KUBECONFIG": str(hub.kubeconfig)}), tmp_path)
         with platform.serving() as url:
-            engine.add_options("--controller-url", url, "--controller-token", "of-nobody")
+            engine.add_options("--controller-url", url, "--controller-token", "made-up")
             with running(engine):
                 platform.lose_answers = 1
-                orders.place("demo", nodes={"fc430": 1}, template="acme.site.finished")
+                orders.apply("demo", nodes={"fc430": 1}, template="acme.site.finished")
                 until(lambda: orders.status("demo").get("phase") == "Ready", f"it is Ready; the log is {engine.log}", 180)
                 create, finish = ("openfleet-create-cluster", False), ("openfleet-post-install", False)
 
@@ -49,7 +47,7 @@ def test_orders_are_carried_out_by_jobs_and_workflows_also_when_one_is_launched_
                 assert not [launch for launch in platform.launches if "hub_kubeconfig" in launch["extra_vars"]]
                 event = platform.launches[twice[0] - 1]["extra_vars"]["ansible_eda"]["event"]
                 assert event["action"] == "provision" and event["orders"][0]["name"] == "demo"
-                # Whoever looks for the event's job by its label finds both.
+                # A search for the event's job by its label finds both.
                 assert all(f"eda-event-uuid-{event['meta']['uuid']}" in platform.labels_of(job) for job in twice)
                 job = orders.status("demo")["job"]
                 assert names()[int(job["id"]) - 1] == finish and job["url"] == f"{url}/#/jobs/{job['id']}/details"
@@ -57,6 +55,6 @@ def test_orders_are_carried_out_by_jobs_and_workflows_also_when_one_is_launched_
                 assert len(clusters) == 1 and clusters[0]["metadata"]["generation"] == 1, "the second launch changed nothing"
 
                 hub.kubectl("delete", orders.kind, "demo", "-n", namespace, "--wait=false")
-                until(lambda: orders.is_gone("demo"), f"it is gone; the log is {engine.log}", 180)
+                until(lambda: orders.is_deleted("demo"), f"it is deleted; the log is {engine.log}", 180)
                 assert {launch["workflow"] for launch in platform.launches if launch["template"] == "openfleet-delete-cluster"} == {True}
                 assert engine.is_running

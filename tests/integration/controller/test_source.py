@@ -39,12 +39,12 @@ def source(orders: Orders) -> Iterator[Source]:
 
 
 def test_an_action_is_asked_for_once_however_often_the_order_changes(orders: Orders, source: Source) -> None:
-    orders.place()
+    orders.apply()
     source.until_asked("provision")
     for number in range(5):
         orders.patch({"metadata": {"labels": {"number": str(number)}}})
         source.enqueue(orders.namespace, "demo")
-    orders.place("other")
+    orders.apply("other")
     source.until_asked("provision", "other")
     assert source.actions("demo") == ["provision"]
     event = source.events[0]
@@ -54,15 +54,15 @@ def test_an_action_is_asked_for_once_however_often_the_order_changes(orders: Ord
 
 def test_an_action_whose_run_never_comes_is_asked_for_again_and_logged(orders: Orders, caplog: pytest.LogCaptureFixture) -> None:
     with Source(orders, start_timeout=5).running() as source:
-        orders.place()
+        orders.apply()
         source.until_asked("provision", times=2)
     assert f"no run locked {orders.namespace}/demo for provision" in caplog.text
 
 
 def test_nothing_is_asked_for_while_a_run_holds_the_lock_of_the_order(orders: Orders, source: Source) -> None:
     lock = acquire(orders.kube, orders.namespace, "demo", "another run")
-    orders.place()
-    orders.place("other")
+    orders.apply()
+    orders.apply("other")
     source.until_asked("provision", "other")
     assert source.actions("demo") == []
     release(orders.kube, lock)
@@ -72,10 +72,10 @@ def test_nothing_is_asked_for_while_a_run_holds_the_lock_of_the_order(orders: Or
 @pytest.mark.parametrize("state", ["unmanaged", "manual"])
 def test_an_order_that_is_no_longer_managed_when_its_run_comes_blocks_no_other(orders: Orders, state: str) -> None:
     with Source(orders, max_in_flight=1).running() as source:
-        orders.place()
+        orders.apply()
         source.until_asked("provision")
         orders.patch({"metadata": {"annotations": {f"{orders.group}/management-state": state}}})
-        orders.place("other")
+        orders.apply("other")
         source.until_asked("provision", "other")
 
 
@@ -87,19 +87,19 @@ def test_the_answer_to_a_write_is_observed_before_the_watch_brings_the_change(or
         asyncio.get_running_loop().call_later(1.0 if informer.kind == "ClusterOrder" else 0.0, slowly, informer, event)
 
     with Source(orders, max_in_flight=1).running() as source:
-        orders.place()
+        orders.apply()
         source.until_asked("provision")
         monkeypatch.setattr(Informer, "_handle", late)
         orders.patch({"metadata": {"annotations": {f"{orders.group}/management-state": "manual"}}})
         create_working_namespace(orders)
         until(lambda: orders.condition("NamespaceCreated")["status"] == "True", "the status is written")
-        orders.place("other")
+        orders.apply("other")
         source.until_asked("provision", "other")
 
 
 def test_an_order_that_is_deleted_before_its_run_comes_is_deleted_at_once(orders: Orders) -> None:
     with Source(orders).running() as source:
-        orders.place()
+        orders.apply()
         orders.patch({"metadata": {"finalizers": [f"{orders.group}/infrastructure"]}})
         source.until_asked("provision")
         orders.ask_to_delete()
@@ -107,10 +107,10 @@ def test_an_order_that_is_deleted_before_its_run_comes_is_deleted_at_once(orders
 
 
 def test_an_order_for_clusters_that_the_hub_does_not_know_harms_no_other(orders: Orders, source: Source) -> None:
-    orders.place()
+    orders.apply()
     orders.patch({"status": {"provider": {"type": "capi"}}}, subresource="status")
     until(lambda: "cluster.x-k8s.io" in str(orders.status().get("conditions")), "the order says what is missing")
-    orders.place("other")
+    orders.apply("other")
     source.until_asked("provision", "other")
     assert source.controller.problems() == []
     orders.patch({"metadata": {"finalizers": [f"{orders.group}/infrastructure"]}})
@@ -124,9 +124,9 @@ def test_of_two_orders_with_the_same_working_namespace_neither_hides_the_other(o
     namespace = orders.kube.create(namespace_named(f"{orders.namespace}-b"))
     try:
         other = Orders(orders.hub, namespace["metadata"]["name"], tmp_path)
-        orders.place("b-c", annotations={f"{orders.group}/management-state": "manual"})
+        orders.apply("b-c", annotations={f"{orders.group}/management-state": "manual"})
         until(lambda: orders.status("b-c"), "the first is observed")
-        other.place("c", annotations={f"{orders.group}/management-state": "manual"})
+        other.apply("c", annotations={f"{orders.group}/management-state": "manual"})
         until(lambda: other.status("c"), "the second is observed")
         other.ask_to_delete("c")
         create_working_namespace(orders, "b-c")
@@ -139,7 +139,7 @@ def test_orders_that_come_while_the_engine_is_busy_are_in_few_events(orders: Ord
     source.is_busy.set()
     names = [f"order-{number}" for number in range(12)]
     for name in names:
-        orders.place(name)
+        orders.apply(name)
     until(lambda: all(orders.status(name).get("phase") for name in names), "all are observed")
     source.is_busy.clear()
     for name in names:
@@ -148,7 +148,7 @@ def test_orders_that_come_while_the_engine_is_busy_are_in_few_events(orders: Ord
 
 
 def test_a_pending_action_is_asked_for_again_after_a_restart(orders: Orders) -> None:
-    orders.place()
+    orders.apply()
     for _each in range(2):
         with Source(orders).running() as source:
             source.until_asked("provision")
@@ -157,7 +157,7 @@ def test_a_pending_action_is_asked_for_again_after_a_restart(orders: Orders) -> 
 def test_a_burst_of_changes_of_a_cluster_costs_one_write_and_none_where_nothing_shows(
     quick_sandbox: Sandbox, orders: Orders, source: Source
 ) -> None:
-    orders.place(nodes={"fc430": 2})
+    orders.apply(nodes={"fc430": 2})
     orders.provision()
     until(lambda: orders.status().get("phase") == "Ready", "it is Ready")
     standin = next(process.pid for process in quick_sandbox.status() if process.owner == "hypershift-standin")
@@ -179,7 +179,7 @@ def test_a_burst_of_changes_of_a_cluster_costs_one_write_and_none_where_nothing_
         until_settled(source)
         before = source.writes()
         orders.kube.patch(cluster, {"metadata": {"labels": {"no": "matter"}}})
-        orders.place("other")
+        orders.apply("other")
         source.until_asked("provision", "other")
         until(lambda: source.writes() > before, "the other is observed")
         assert source.writes() - before == 1  # that of the other
@@ -201,7 +201,7 @@ def until_settled(source: Source) -> None:
 def test_a_webhook_for_an_order_that_does_not_exist_asks_for_nothing(orders: Orders, source: Source) -> None:
     source.enqueue(orders.namespace, "absent")
     source.enqueue("no-such-namespace", "absent")
-    orders.place()
+    orders.apply()
     source.until_asked("provision")
     assert source.actions("absent") == []
 
@@ -210,6 +210,6 @@ def test_a_cluster_without_an_order_changes_no_order(orders: Orders, source: Sou
     """A HostedCluster in a namespace that belongs to no order changes nothing."""
     with fresh_namespace(orders.hub) as elsewhere:
         orders.hub.apply(samples.pull_secret(elsewhere), samples.hosted_cluster(elsewhere))
-        orders.place()
+        orders.apply()
         source.until_asked("provision")
         assert orders.status()["phase"] == "Progressing"

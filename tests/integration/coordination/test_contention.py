@@ -152,7 +152,7 @@ def check_terms(folder: Path, least: int) -> None:
 
 
 def check_history(documents: DocumentStore) -> None:
-    """The history has every revision, epochs never go back, and each epoch has one writer."""
+    """The history has every revision, epochs never decrease, and each epoch has one writer."""
     states = StateStore(documents, WORKLOAD)
     last, history = states.read(), states.history.entries()
     revisions = [entry["revision"] for entry in history]

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access as Hub
 from ansible_collections.openfleet.clusters.extensions.sandbox.crds import COLLECTION_CRDS, crds_in, load_crd
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 
 ORDERS = COLLECTION_CRDS / "clusterorders.yaml"
 GROUPS = ("cloudkit.openshift.io", "osac.openshift.io")
 
-Object = dict[str, Any]
 Changes = Mapping[str, Any]
 REMOVED = object()
 NOW = "2026-01-02T03:04:05Z"
@@ -200,54 +200,54 @@ FULL_STATUS: Object = {
 
 
 @pytest.fixture
-def placed(hub: Hub, group: str, namespace: str) -> Object:
+def applied(hub: Hub, group: str, namespace: str) -> Object:
     """An order that is on the hub."""
     item = order(group, "one", namespace, GOOD_ORDERS["complete"])
     hub.kubectl("create", "--filename=-", stdin=json.dumps(item))
     return item
 
 
-def patch_status(hub: Hub, placed: Object, status: Object, *options: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-    return hub.kubectl(*_patch(placed), "--patch", json.dumps({"status": status}), *options, check=check)
+def patch_status(hub: Hub, applied: Object, status: Object, *options: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    return hub.kubectl(*_patch(applied), "--patch", json.dumps({"status": status}), *options, check=check)
 
 
-def read(hub: Hub, placed: Object) -> Object:
-    answer: Object = hub.get(*_address(placed))
+def read(hub: Hub, applied: Object) -> Object:
+    answer: Object = hub.get(*_address(applied))
     return answer
 
 
-def _patch(placed: Object) -> tuple[str, ...]:
-    return ("patch", *_address(placed), "--type=merge")
+def _patch(applied: Object) -> tuple[str, ...]:
+    return ("patch", *_address(applied), "--type=merge")
 
 
-def _address(placed: Object) -> tuple[str, ...]:
-    metadata, group = placed["metadata"], placed["apiVersion"].partition("/")[0]
+def _address(applied: Object) -> tuple[str, ...]:
+    metadata, group = applied["metadata"], applied["apiVersion"].partition("/")[0]
     return (f"clusterorders.{group}", metadata["name"], f"--namespace={metadata['namespace']}")
 
 
-def test_get_shows_template_phase_ready_nodes_api_url_and_age(hub: Hub, group: str, placed: Object) -> None:
-    patch_status(hub, placed, FULL_STATUS, "--subresource=status")
-    shown = hub.kubectl("get", f"cord.{group}", f"--namespace={placed['metadata']['namespace']}").stdout
+def test_get_shows_template_phase_ready_nodes_api_url_and_age(hub: Hub, group: str, applied: Object) -> None:
+    patch_status(hub, applied, FULL_STATUS, "--subresource=status")
+    shown = hub.kubectl("get", f"cord.{group}", f"--namespace={applied['metadata']['namespace']}").stdout
     header, row = (re.split(r" {2,}", line.strip()) for line in shown.splitlines())
     assert header == ["NAME", "TEMPLATE", "PHASE", "READY NODES", "API URL", "AGE"]
     assert row[:-1] == ["one", TEMPLATE, "Degraded", "3/4", "https://api.one.example.com:6443"]
     assert re.fullmatch(r"\d+[sm]\S*", row[-1])
 
 
-def test_every_field_of_the_status_is_kept(hub: Hub, placed: Object) -> None:
-    patch_status(hub, placed, FULL_STATUS, "--subresource=status")
-    assert read(hub, placed)["status"] == FULL_STATUS
+def test_every_field_of_the_status_is_kept(hub: Hub, applied: Object) -> None:
+    patch_status(hub, applied, FULL_STATUS, "--subresource=status")
+    assert read(hub, applied)["status"] == FULL_STATUS
 
 
-def test_status_is_written_through_its_subresource_only(hub: Hub, placed: Object) -> None:
-    patch_status(hub, placed, {"phase": "Ready"})
-    assert "status" not in read(hub, placed)
+def test_status_is_written_through_its_subresource_only(hub: Hub, applied: Object) -> None:
+    patch_status(hub, applied, {"phase": "Ready"})
+    assert "status" not in read(hub, applied)
 
     change = json.dumps({"spec": {"nodeRequests": []}, "status": {"phase": "Ready"}})
-    hub.kubectl(*_patch(placed), "--subresource=status", "--patch", change)
-    after = read(hub, placed)
+    hub.kubectl(*_patch(applied), "--subresource=status", "--patch", change)
+    after = read(hub, applied)
     assert after["status"] == {"phase": "Ready"}
-    assert after["spec"] == placed["spec"]
+    assert after["spec"] == applied["spec"]
     assert after["metadata"]["generation"] == 1
 
 
@@ -267,20 +267,20 @@ CONDITION = FULL_STATUS["conditions"][0]
     ],
     ids=lambda value: value.split(":")[0] if isinstance(value, str) else "",
 )
-def test_bad_status_is_refused_and_the_field_named(hub: Hub, placed: Object, status: Object, named: str) -> None:
-    done = patch_status(hub, placed, status, "--subresource=status", "--dry-run=server", check=False)
+def test_bad_status_is_refused_and_the_field_named(hub: Hub, applied: Object, status: Object, named: str) -> None:
+    done = patch_status(hub, applied, status, "--subresource=status", "--dry-run=server", check=False)
     assert done.returncode != 0
     assert named in done.stderr
 
 
-def test_template_of_an_order_cannot_be_changed_but_all_else_can(hub: Hub, placed: Object) -> None:
+def test_template_of_an_order_cannot_be_changed_but_all_else_can(hub: Hub, applied: Object) -> None:
     verdicts = judge_all(
         hub,
         {
-            "template": edited(placed, {"spec.templateID": "another.template"}),
-            "no-template": edited(placed, {"spec.templateID": REMOVED}),
-            "all-else": edited(placed, {"spec.templateParameters": '{"a": 1}', "spec.nodeRequests": NODES[:1]}),
-            "nothing-else": edited(placed, {"spec.templateParameters": REMOVED, "spec.nodeRequests": REMOVED}),
+            "template": edited(applied, {"spec.templateID": "another.template"}),
+            "no-template": edited(applied, {"spec.templateID": REMOVED}),
+            "all-else": edited(applied, {"spec.templateParameters": '{"a": 1}', "spec.nodeRequests": NODES[:1]}),
+            "nothing-else": edited(applied, {"spec.templateParameters": REMOVED, "spec.nodeRequests": REMOVED}),
         },
         "replace",
     )

@@ -26,10 +26,10 @@ sys.exit(serve.main(sys.argv[1:]))
 HUB = """
 apiVersion: v1
 kind: Config
-current-context: nobody
-clusters: [{name: nobody, cluster: {server: "http://127.0.0.1:9"}}]
-users: [{name: nobody, user: {token: of-nobody}}]
-contexts: [{name: nobody, context: {cluster: nobody, user: nobody}}]
+current-context: silent
+clusters: [{name: silent, cluster: {server: "http://127.0.0.1:9"}}]
+users: [{name: silent, user: {token: made-up}}]
+contexts: [{name: silent, context: {cluster: silent, user: silent}}]
 """
 SITE = """
 - name: A site's own rules
@@ -67,7 +67,7 @@ RUN = """
     - name: Show that it is here
       ansible.builtin.file: {{path: "{folder}/here", state: touch, mode: "0600"}}
     - name: Take its time
-      ansible.builtin.wait_for: {{path: "{folder}/go-on", sleep: 1}}
+      ansible.builtin.wait_for: {{path: "{folder}/resume", sleep: 1}}
     - name: Show that it has come to its end
       ansible.builtin.file: {{path: "{folder}/end", state: touch, mode: "0600"}}
 """
@@ -132,13 +132,13 @@ def test_an_address_in_use_is_an_error(begin: Callable[..., Supervised]) -> None
 
 
 def test_an_undefined_variable_is_an_error_though_the_engine_calls_it_none(tmp_path: Path, begin: Callable[..., Supervised]) -> None:
-    engine = begin(site(tmp_path, '{debug: {msg: "{{ nobody_has_set_it }}"}}'))
+    engine = begin(site(tmp_path, '{debug: {msg: "{{ undefined_variable }}"}}'))
     assert engine.wait() == 1
     assert engine.said("serve.py: ansible-rulebook ended with exit code 0 unexpectedly")
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_asked_to_end_it_ends_well_and_its_run_with_it(tmp_path: Path, begin: Callable[..., Supervised], how: signal.Signals) -> None:
+def test_asked_to_end_it_succeeds_and_its_run_ends_with_it(tmp_path: Path, begin: Callable[..., Supervised], how: signal.Signals) -> None:
     engine = begin(with_a_run(tmp_path))
     until((tmp_path / "here").exists, f"the run has begun; the log is {engine.log}")
     assert engine.process

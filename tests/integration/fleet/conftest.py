@@ -1,4 +1,4 @@
-"""The fleet need no processes behind HostedClusters: these tests use the quick hub."""
+"""Tests of the fleet need no processes behind HostedClusters: these tests use the quick hub."""
 
 from __future__ import annotations
 

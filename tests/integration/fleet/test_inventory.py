@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -16,13 +15,13 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.processes import 
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.plugins.inventory import fleet as fleet_plugin
 from ansible_collections.openfleet.clusters.plugins.lookup import cluster_kubeconfig
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.registry.model import API_VERSION, LABEL
 
 from ..support.inventories import InventoryReader, environment, inventory_reader
 from ..support.kubeconfigs import kubeconfig, put_kubeconfig, with_server, with_user
 from ..support.samples import hosted_cluster, pull_secret
 
-Object = dict[str, Any]
 SECRET = "hunter2-do-not-show"  # noqa: S105
 NAMESPACE = "dr"
 

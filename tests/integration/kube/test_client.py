@@ -60,8 +60,8 @@ def kube(hub: Access) -> Kube:
 @pytest.fixture
 def token(hub: Access, namespace: str) -> str:
     """The token of a service account that may do nothing."""
-    hub.kubectl("create", "serviceaccount", "nobody", "-n", namespace)
-    return hub.kubectl("create", "token", "nobody", "-n", namespace).stdout.strip()
+    hub.kubectl("create", "serviceaccount", "unprivileged", "-n", namespace)
+    return hub.kubectl("create", "token", "unprivileged", "-n", namespace).stdout.strip()
 
 
 # Reading
@@ -90,7 +90,7 @@ def test_a_list_is_complete_however_many_pages_it_has(kube: Kube, namespace: str
     later = kube.create(config_map(namespace, "later"))
     ours = {"fieldSelector": "metadata.name!=kube-root-ca.crt"}
     event = next(iter(kube.watch("v1", "ConfigMap", namespace, since=found.resource_version, seconds=60, **ours)))
-    assert event.object["metadata"]["name"] == later["metadata"]["name"], "a watch goes on where the list ends"
+    assert event.object["metadata"]["name"] == later["metadata"]["name"], "a watch starts where the list ends"
     assert {(item["apiVersion"], item["kind"]) for item in found} == {("v1", "ConfigMap")}, "an item can be written back as it is"
     odd = kube.list_all("v1", "ConfigMap", namespace, label_selector="odd=1")
     assert [item["metadata"]["name"] for item in odd] == ["item-1", "item-3", "item-5"]
@@ -145,11 +145,11 @@ def test_creating_what_is_there_already_is_a_conflict(kube: Kube, namespace: str
     assert kube.get("v1", "ConfigMap", "settings", namespace) == made
 
 
-def test_apply_creates_changes_and_leaves_alone(kube: Kube, namespace: str) -> None:
+def test_apply_creates_updates_and_skips_an_unchanged_object(kube: Kube, namespace: str) -> None:
     created = kube.apply(config_map(namespace, a="1", b="1"))
     assert [entry["manager"] for entry in created["metadata"]["managedFields"]] == [FIELD_MANAGER]
     changed = kube.apply(config_map(namespace, a="2"))
-    assert changed["data"] == {"a": "2"}, "what is no longer asked for goes"
+    assert changed["data"] == {"a": "2"}, "a field that is no longer applied is removed"
     assert changed["metadata"]["uid"] == created["metadata"]["uid"]
     again = kube.apply(config_map(namespace, a="2"))
     assert again["metadata"]["resourceVersion"] == changed["metadata"]["resourceVersion"], "nothing was written"
@@ -186,7 +186,7 @@ def test_what_we_wrote_otherwise_is_no_conflict_with_ourselves(hub: Access, kube
     assert kube.get("v1", "ConfigMap", "settings", namespace)["data"] == {"a": "4", "b": "2", "c": "theirs"}
 
 
-def test_a_dry_run_tells_and_changes_nothing(kube: Kube, namespace: str) -> None:
+def test_a_dry_run_returns_the_result_and_changes_nothing(kube: Kube, namespace: str) -> None:
     assert kube.apply(config_map(namespace, a="1"), dry_run=True)["data"] == {"a": "1"}
     assert kube.find("v1", "ConfigMap", "settings", namespace) is None
     made = kube.apply(config_map(namespace, a="1"))
@@ -242,7 +242,7 @@ def test_a_wrong_json_patch_is_invalid_and_no_conflict(kube: Kube, namespace: st
 def test_deleting_another_object_of_the_same_name_is_refused(kube: Kube, namespace: str) -> None:
     old = kube.create(config_map(namespace, a="1"))
     assert kube.delete(old, checked=True)
-    assert not kube.delete(old, checked=True), "it is gone already"
+    assert not kube.delete(old, checked=True), "it is deleted already"
     new = kube.create(config_map(namespace, a="1"))
     with pytest.raises(Conflict, match="UID"):
         kube.delete(old, checked=True)
@@ -294,21 +294,21 @@ def test_a_field_that_a_kind_does_not_have_is_invalid_and_named(kube: Kube, name
 # Watching
 
 
-def test_a_watch_sees_what_happens_in_order(kube: Kube, namespace: str) -> None:
+def test_a_watch_receives_events_in_order(kube: Kube, namespace: str) -> None:
     start = kube.create(config_map(namespace, a="1"))
     changed = kube.patch(start, {"data": {"a": "2"}})
     kube.delete(changed)
     kube.create(config_map(namespace, "other"))
-    seen = []
+    received = []
     for event in kube.watch("v1", "ConfigMap", namespace, since=start["metadata"]["resourceVersion"], seconds=60):
-        seen.append((event.type, event.object["metadata"]["name"]))
+        received.append((event.type, event.object["metadata"]["name"]))
         if event.object["metadata"]["name"] == "other":
             break
-    ours = [entry for entry in seen if entry[1] != "kube-root-ca.crt"]
+    ours = [entry for entry in received if entry[1] != "kube-root-ca.crt"]
     assert ours == [("MODIFIED", "settings"), ("DELETED", "settings"), ("ADDED", "other")]
 
 
-def test_a_watch_sees_what_happens_later_and_ends_in_time(kube: Kube, namespace: str) -> None:
+def test_a_watch_receives_later_events_and_ends_in_time(kube: Kube, namespace: str) -> None:
     since = kube.create(config_map(namespace))["metadata"]["resourceVersion"]
     selectors = {"fieldSelector": "metadata.name=late"}
     following = kube.watch("v1", "ConfigMap", namespace, since=since, seconds=60, **selectors)
@@ -322,7 +322,7 @@ def test_a_watch_sees_what_happens_later_and_ends_in_time(kube: Kube, namespace:
 
 
 def test_a_watch_that_is_left_leaves_a_good_connection(kube: Kube, namespace: str) -> None:
-    """Neither does the next request wait behind a watch that goes on, nor do left watches use up the connections."""
+    """Neither does the next request wait behind an open watch, nor do left watches use up the connections."""
     for number in range(CONNECTIONS + 2):
         made = kube.create(config_map(namespace, f"item-{number}"))
         kube.patch(made, {"data": {"a": "1"}})
@@ -345,7 +345,7 @@ def test_a_watch_from_too_far_back_is_gone(kube: Kube, namespace: str) -> None:
 # Who asks
 
 
-def test_a_user_without_the_right_is_forbidden_and_named(hub: Access, token: str, namespace: str, kubeconfig: dict[str, Any]) -> None:
+def test_a_user_without_the_permission_is_forbidden_and_named(hub: Access, token: str, namespace: str, kubeconfig: dict[str, Any]) -> None:
     assert hub
     kubeconfig["users"][0]["user"] = {"token": token}
     kube = Kube.connect({"kubeconfig": kubeconfig})
@@ -354,14 +354,14 @@ def test_a_user_without_the_right_is_forbidden_and_named(hub: Access, token: str
         lambda: kube.create(config_map(namespace)),
         lambda: kube.apply(config_map(namespace)),
     ):
-        with pytest.raises(Forbidden, match=f"system:serviceaccount:{namespace}:nobody.*grant the verb") as caught:
+        with pytest.raises(Forbidden, match=f"system:serviceaccount:{namespace}:unprivileged.*grant the verb") as caught:
             work()
         assert not caught.value.retryable
 
 
 def test_a_token_given_as_an_option_is_who_asks_though_the_kubeconfig_has_a_certificate(hub: Access, token: str, namespace: str) -> None:
     kube = Kube.connect({"kubeconfig": str(hub.kubeconfig), "api_key": token})
-    with pytest.raises(Forbidden, match=f"system:serviceaccount:{namespace}:nobody"):
+    with pytest.raises(Forbidden, match=f"system:serviceaccount:{namespace}:unprivileged"):
         kube.list_all("v1", "ConfigMap", namespace)
 
 
@@ -406,7 +406,7 @@ def test_a_plugins_expired_credentials_are_renewed_in_mid_use(
     kubeconfig["users"][0]["user"] = plugin_of(tmp_path, token="worn-out")  # noqa: S106
     kube = Kube.connect({"kubeconfig": kubeconfig})
     plugin_of(tmp_path, token=token)
-    with pytest.raises(Forbidden, match="nobody"):
+    with pytest.raises(Forbidden, match="unprivileged"):
         kube.list_all("v1", "ConfigMap", namespace)
     assert (tmp_path / "runs").read_text() == "xx"
 
@@ -423,7 +423,7 @@ def test_a_pods_service_account_is_used(
     environment["KUBERNETES_SERVICE_PORT"] = cluster["server"].rpartition(":")[2]
     found = kube_config.target({}, environment)
     assert found.namespace == namespace
-    with pytest.raises(Forbidden, match="nobody"):
+    with pytest.raises(Forbidden, match="unprivileged"):
         Kube(found).list_all("v1", "ConfigMap", namespace)
 
 
@@ -470,7 +470,7 @@ def proxy() -> Iterator[ConnectProxy]:
         thread.join()
 
 
-def test_a_proxy_is_used_and_told_who_asks(hub: Access, proxy: ConnectProxy, namespace: str) -> None:
+def test_a_proxy_is_used_and_gets_its_credentials(hub: Access, proxy: ConnectProxy, namespace: str) -> None:
     options = {"kubeconfig": str(hub.kubeconfig), "proxy": f"http://me:mine@127.0.0.1:{proxy.server_address[1]}"}
     kube = Kube.connect(options)
     assert kube.apply(config_map(namespace, a="1"))["data"] == {"a": "1"}

@@ -56,7 +56,7 @@ class Timeless(Kube):
 
 
 class Clock:
-    """A monotonic clock that goes on only when somebody sleeps, and does `meanwhile` then."""
+    """A monotonic clock that advances only in `sleep`, and calls `meanwhile` then."""
 
     def __init__(self, meanwhile: Callable[[float], None] = lambda _now: None) -> None:
         self.now = 1000.0
@@ -78,7 +78,7 @@ def server_now(kube: Kube) -> datetime.datetime:
 
 
 def age(kube: Kube, item: Object, seconds: float) -> Object:
-    """Make a Lease look as if it was renewed that long ago by the server's clock."""
+    """Set the renewTime of a Lease to that long ago by the server's clock."""
     then = server_now(kube) - datetime.timedelta(seconds=seconds)
     return kube.patch(item, {"spec": {"renewTime": then.strftime("%Y-%m-%dT%H:%M:%S.%fZ")}}, checked=False)
 
@@ -101,7 +101,7 @@ def test_a_second_holder_is_refused_until_the_lease_expires(kube: Kube, namespac
         except LockHeld as held:
             assert held.state.holder == "first"
             time.sleep(0.1)
-    assert (server_now(kube) - before).total_seconds() >= SHORT - 1, "the Date tells full seconds only"
+    assert (server_now(kube) - before).total_seconds() >= SHORT - 1, "the Date header has full seconds only"
     assert second.token == first.token + 1
     assert lease.read(kube, namespace, ORDER).holder == "second"
 
@@ -133,7 +133,7 @@ def test_a_namespace_that_is_missing_is_said_so(kube: Kube) -> None:
         lease.acquire(kube, "nowhere", ORDER, "first")
 
 
-# Giving it back
+# Release
 
 
 def test_a_released_lock_is_free_at_once_and_kept_empty(kube: Kube, namespace: str, the_lease: Callable[[], Object]) -> None:
@@ -164,7 +164,7 @@ def test_release_by_a_former_holder_changes_nothing(kube: Kube, namespace: str, 
     assert lease.verify(kube, new).holder == "second"
 
 
-def test_releasing_twice_gives_nothing_back_the_second_time(kube: Kube, namespace: str, the_lease: Callable[[], Object]) -> None:
+def test_the_second_release_releases_nothing(kube: Kube, namespace: str, the_lease: Callable[[], Object]) -> None:
     held = lease.acquire(kube, namespace, ORDER, "first")
     assert lease.release(kube, held)
     before = the_lease()
@@ -206,7 +206,7 @@ def test_taking_it_twice_keeps_the_token_and_is_a_renewal(kube: Kube, namespace:
     assert renewed and renewed >= before
     age(kube, the_lease(), 60)
     expired = lease.acquire(kube, namespace, ORDER, "first", duration=10)
-    assert expired.token == first.token, "nobody had it in between"
+    assert expired.token == first.token, "no other holder had it in between"
     with pytest.raises(LockHeld):
         lease.acquire(kube, namespace, ORDER, "second")
 
@@ -250,7 +250,7 @@ def test_after_a_loss_nothing_works_and_everything_says_so(kube: Kube, namespace
     lost = lease.acquire(kube, namespace, ORDER, "first")
     assert lease.verify(kube, lost).token == 1
     age(kube, the_lease(), 3600)
-    assert lease.verify(kube, lost).token == 1, "expired, but nobody has taken it"
+    assert lease.verify(kube, lost).token == 1, "expired, but no other holder has acquired it"
     lease.acquire(kube, namespace, ORDER, "second")
     before = the_lease()
     for work in (lease.renew, lease.verify):
@@ -287,7 +287,7 @@ def test_a_deleted_lease_is_not_ours_any_more_and_stays_deleted(kube: Kube, name
     assert lease.read(kube, namespace, ORDER).holder == "second"
 
 
-def test_a_lease_deleted_while_it_is_taken_is_made_anew(kube: Kube, namespace: str) -> None:
+def test_a_lease_deleted_while_it_is_acquired_is_created_again(kube: Kube, namespace: str) -> None:
     lease.release(kube, lease.acquire(kube, namespace, ORDER, "first"))
 
     class DeletedInBetween(Kube):
@@ -299,7 +299,7 @@ def test_a_lease_deleted_while_it_is_taken_is_made_anew(kube: Kube, namespace: s
     assert lease.read(kube, namespace, ORDER).holder == "second"
 
 
-def test_a_lock_goes_through_variables_and_back(kube: Kube, namespace: str) -> None:
+def test_a_lock_is_the_same_after_a_round_trip_through_variables(kube: Kube, namespace: str) -> None:
     held = lease.acquire(kube, namespace, ORDER, "first")
     assert Lock(**json.loads(json.dumps(held.as_dict()))) == held
 
@@ -350,7 +350,7 @@ def test_without_a_date_only_a_lease_unchanged_for_its_whole_duration_is_taken(k
     assert 10 < clock.now - 1000 <= 12
 
 
-def test_without_a_date_each_renewal_begins_the_wait_anew(kube: Kube, namespace: str) -> None:
+def test_without_a_date_each_renewal_restarts_the_wait(kube: Kube, namespace: str) -> None:
     held = [lease.acquire(kube, namespace, ORDER, "first", duration=10)]
     renewals: list[float] = []
 
@@ -463,8 +463,8 @@ def test_one_of_8_processes_wins_each_round(hub: Access, namespace: str) -> None
             contender.communicate()
 
 
-def test_a_conflict_while_taking_it_is_looked_at_again(kube: Kube, namespace: str) -> None:
-    """Between our look and our write another one takes it; then it is released before our next look."""
+def test_a_conflict_while_acquiring_reads_the_lease_again(kube: Kube, namespace: str) -> None:
+    """Between our read and our write another holder acquires it, and releases it before our next read."""
 
     class Slow(Kube):
         passed = 0
@@ -485,7 +485,7 @@ def test_a_conflict_while_taking_it_is_looked_at_again(kube: Kube, namespace: st
 # Several at once
 
 
-def test_locks_of_several_orders_are_taken_in_one_order_by_everybody_each_once(kube: Kube, namespace: str) -> None:
+def test_locks_of_several_orders_are_acquired_in_the_same_order_each_once(kube: Kube, namespace: str) -> None:
     orders = [(namespace, "c"), (namespace, "a"), (namespace, "b"), (namespace, "a")]
     locks = lease.acquire_all(kube, orders, "me")
     assert [lock.order for lock in locks] == ["a", "b", "c"]
@@ -515,7 +515,7 @@ def test_those_taken_already_are_renewed_while_another_is_waited_for(kube: Kube,
 def test_all_locks_of_a_namespace_or_of_the_hub_are_read_in_one_request(hub: Access, kube: Kube, namespace: str) -> None:
     for name in ("a", "b-lock"):
         lease.acquire(kube, namespace, name, f"holder of {name}")
-    hub.kubectl("create", "-n", namespace, "-f", "-", stdin=json.dumps(SOMEBODY_ELSES))
+    hub.kubectl("create", "-n", namespace, "-f", "-", stdin=json.dumps(FOREIGN_LEASE))
     before = kube.requests
     found = lease.read_all(kube, namespace)
     assert kube.requests == before + 1
@@ -526,10 +526,10 @@ def test_all_locks_of_a_namespace_or_of_the_hub_are_read_in_one_request(hub: Acc
     assert {(state.namespace, state.order) for state in lease.read_all(kube)} >= {(namespace, "a"), (namespace, "b-lock")}
 
 
-SOMEBODY_ELSES = {"apiVersion": lease.API_VERSION, "kind": "Lease", "metadata": {"name": "leader"}, "spec": {"holderIdentity": "x"}}
+FOREIGN_LEASE = {"apiVersion": lease.API_VERSION, "kind": "Lease", "metadata": {"name": "leader"}, "spec": {"holderIdentity": "x"}}
 
 
-def test_a_lock_is_given_back_by_its_holders_name_and_by_no_other(kube: Kube, namespace: str, the_lease: Callable[[], Object]) -> None:
+def test_a_lock_is_released_by_its_holders_name_and_by_no_other(kube: Kube, namespace: str, the_lease: Callable[[], Object]) -> None:
     assert not lease.release_held(kube, namespace, ORDER, "me")
     assert kube.find(lease.API_VERSION, "Lease", NAME, namespace) is None
     lease.acquire(kube, namespace, ORDER, "me")
@@ -595,7 +595,9 @@ def test_a_later_process_with_the_same_id_is_another_run(monkeypatch: pytest.Mon
 # In a namespace that is being deleted
 
 
-def test_in_a_namespace_that_goes_no_lock_is_taken_and_that_is_not_called_a_missing_right(hub: Access, kube: Kube, namespace: str) -> None:
+def test_in_a_namespace_that_is_being_deleted_no_lock_is_acquired_and_no_permission_is_called_missing(
+    hub: Access, kube: Kube, namespace: str
+) -> None:
     held = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "held", "namespace": namespace, "finalizers": ["example.com/x"]}}
     hub.apply(held)
     hub.kubectl("delete", "namespace", namespace, "--wait=false")
@@ -607,11 +609,11 @@ def test_in_a_namespace_that_goes_no_lock_is_taken_and_that_is_not_called_a_miss
         kube.patch(held, {"metadata": {"finalizers": None}}, checked=False)
 
 
-def test_the_last_lock_beats_every_token_and_ends_when_somebody_takes_a_lease(kube: Kube, namespace: str) -> None:
+def test_the_last_lock_beats_every_token_and_ends_when_a_holder_acquires_a_lease(kube: Kube, namespace: str) -> None:
     last = lease.last_lock(namespace, ORDER, "the last")
     lease.verify(kube, last)
     assert not lease.release(kube, last)
-    lease.acquire(kube, namespace, ORDER, "of an order in the namespace that was made anew")
+    lease.acquire(kube, namespace, ORDER, "of an order in the namespace that was created again")
     with pytest.raises(LockLost):
         lease.verify(kube, last)
     assert not lease.release(kube, last)
@@ -620,7 +622,7 @@ def test_the_last_lock_beats_every_token_and_ends_when_somebody_takes_a_lease(ku
         kube.patch(kube.get(lease.API_VERSION, "Lease", NAME, namespace), {"spec": {"leaseTransitions": last.token}})
 
 
-# As others see it
+# As other clients read it
 
 
 def test_kubectl_reads_the_lease(hub: Access, kube: Kube, namespace: str) -> None:
@@ -657,7 +659,7 @@ class Gate:
         self._open.set()
 
     def forget(self) -> None:
-        """As a firewall does: new connections are good, old ones lead nowhere and do not say so."""
+        """As a firewall does: new connections work, old ones hang without an error."""
         self._generation += 1
 
     def end(self) -> None:
@@ -673,9 +675,9 @@ class Gate:
                 return
             far = socket.create_connection(self._far)
             for ends in ((near, far), (far, near)):
-                threading.Thread(target=self._carry, args=(*ends, self._generation), daemon=True).start()
+                threading.Thread(target=self._forward, args=(*ends, self._generation), daemon=True).start()
 
-    def _carry(self, source: socket.socket, sink: socket.socket, generation: int) -> None:
+    def _forward(self, source: socket.socket, sink: socket.socket, generation: int) -> None:
         with source, sink:
             try:
                 while data := source.recv(65536):
@@ -730,8 +732,8 @@ def start(options: dict[str, Any], playbook: subprocess.Popen[bytes], renewers: 
 
 def renewals_after(kube: Kube, namespace: str, order: str, count: int) -> None:
     """Wait until the lease was written that many times from now."""
-    seen = {lease.read(kube, namespace, order).version}
-    until(lambda: seen.add(lease.read(kube, namespace, order).version) or len(seen) > count, f"{count} renewals of {order}")
+    versions = {lease.read(kube, namespace, order).version}
+    until(lambda: versions.add(lease.read(kube, namespace, order).version) or len(versions) > count, f"{count} renewals of {order}")
 
 
 def test_a_lock_is_renewed_for_as_long_as_the_playbook_lives(kube: Kube, namespace: str, start: Start) -> None:
@@ -788,10 +790,10 @@ def test_a_renewer_whose_playbook_has_ended_already_ends_too(
 
 
 @pytest.mark.parametrize("seconds", [1.5, 8])
-def test_a_renewer_goes_on_after_the_api_server_was_out_of_reach(
+def test_a_renewer_continues_after_the_api_server_was_unreachable(
     seconds: float, kube: Kube, namespace: str, start: Start, gate: Gate
 ) -> None:
-    """Also after longer than the duration, if nobody has taken the lock meanwhile."""
+    """Also after longer than the duration, if no other holder has acquired the lock meanwhile."""
     held = lease.acquire(kube, namespace, ORDER, "playbook", duration=SHORT)
     renewer = start(held, host=f"https://127.0.0.1:{gate.port}")
     renewals_after(kube, namespace, ORDER, 1)

@@ -35,9 +35,9 @@ def test_orders_that_do_not_fit_their_template_are_refused_before_anything_is_cr
     """All in one run, with a good one among them: its cluster is created whatever is wrong with the others."""
     names = {case: f"bad-{number}" for number, case in enumerate(BAD)}
     for case, (order, _reason, _words) in BAD.items():
-        orders.place(names[case], **order)
-    orders.place("good", nodes={"fc430": 1})
-    run = orders.run("provision", *names.values(), "good").go_on()
+        orders.apply(names[case], **order)
+    orders.apply("good", nodes={"fc430": 1})
+    run = orders.run("provision", *names.values(), "good").complete()
     assert not run.is_successful
     for case, (_order, reason, words) in BAD.items():
         name = names[case]
@@ -72,30 +72,30 @@ def test_orders_that_do_not_fit_their_template_are_refused_before_anything_is_cr
 )
 def test_what_no_order_may_hold_is_refused_by_the_api_itself(orders: Orders, order: dict[str, Any]) -> None:
     with pytest.raises(Invalid, match=r"invalid|Too long|too long|Invalid"):
-        orders.place(**order)
+        orders.apply(**order)
 
 
 def test_an_order_with_a_name_of_63_characters_is_provisioned_and_deleted(orders: Orders) -> None:
     name = "a" + "-" * 61 + "z"
-    orders.place(name, nodes={"fc430": 1})
+    orders.apply(name, nodes={"fc430": 1})
     orders.provision(name)
     assert len(orders.working(name)) <= 63
     orders.remove(name)
-    assert orders.is_gone(name)
+    assert orders.is_deleted(name)
 
 
 def test_an_order_that_is_corrected_is_provisioned(orders: Orders) -> None:
-    orders.place(nodes={"gpu9000": 1})
+    orders.apply(nodes={"gpu9000": 1})
     assert not orders.run("provision", "demo").is_successful
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     orders.provision()
     assert "failure" not in orders.status() and orders.condition("Accepted")["status"] == "True"
 
 
 def test_an_invalid_change_leaves_the_running_cluster_as_it_is(orders: Orders) -> None:
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     orders.provision()
-    orders.place(nodes={"gpu9000": 1})
+    orders.apply(nodes={"gpu9000": 1})
     assert not orders.run("provision", "demo").is_successful
     assert orders.status()["phase"] == "Failed"
     assert orders.pools() == {"fc430": 1}
@@ -103,7 +103,7 @@ def test_an_invalid_change_leaves_the_running_cluster_as_it_is(orders: Orders) -
 
 def test_a_namespace_of_another_owner_is_not_used(orders: Orders) -> None:
     namespace = orders.kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": orders.working()}})
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     run = orders.run("provision", "demo")
     assert not run.is_successful and orders.working() in run.messages
     assert orders.status()["failure"]["reason"] == "NamespaceTaken"
@@ -112,7 +112,7 @@ def test_a_namespace_of_another_owner_is_not_used(orders: Orders) -> None:
 
 
 def test_attempts_are_counted_until_one_succeeds(orders: Orders) -> None:
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     for attempt in (1, 2):
         orders.run("provision", "demo").fail("demo", "Ask the inventory of the site", "It has no rack 7.").finish()
         status = orders.status()
@@ -143,7 +143,7 @@ def test_an_order_that_does_not_exist_is_named(orders: Orders) -> None:
 
 @pytest.mark.parametrize("state", ["unmanaged", "manual"])
 def test_orders_that_are_not_managed_are_skipped(orders: Orders, state: str) -> None:
-    orders.place(nodes={"fc430": 1}, annotations={f"{GROUP}/management-state": state})
+    orders.apply(nodes={"fc430": 1}, annotations={f"{GROUP}/management-state": state})
     before = orders.get()
     run = orders.provision(wait=0)
     assert state in run.messages and run.changed == 0
@@ -161,8 +161,8 @@ def test_a_failure_that_only_a_change_of_the_order_fixes_is_not_retried(orders: 
     lock: "{{ cluster_lock }}"
     settings: {nonsense: "{{ template_parameters.base_domain }}"}
 """
-    orders.place(template=orders.template("nonsense", install=install), nodes={"fc430": 1}, base_domain="a.example.com")
-    assert not orders.run("provision", "demo").go_on().is_successful
+    orders.apply(template=orders.template("nonsense", install=install), nodes={"fc430": 1}, base_domain="a.example.com")
+    assert not orders.run("provision", "demo").complete().is_successful
     failure = orders.status()["failure"]
     assert (failure["reason"], failure["retryable"], failure["task"]) == ("Invalid", False, "Ask for what the provider does not know")
     assert "nonsense" in failure["message"] and "nextAttempt" not in failure
@@ -175,24 +175,24 @@ def names(orders: Orders) -> list[str]:
     return [f"{item['namespace']}/{item['name']}" for item in metadata]
 
 
-def test_an_order_stays_until_a_hook_that_failed_after_its_cluster_was_gone_has_succeeded(orders: Orders) -> None:
+def test_an_order_stays_until_a_hook_that_failed_after_its_cluster_was_deleted_has_succeeded(orders: Orders) -> None:
     """Say, a hook that returns addresses: nothing else would ever run it again."""
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     orders.provision()
 
     def fails() -> bool:
-        """A run of the deletion, after whose template the hook fails; whether the cluster is gone by then."""
+        """A run of the deletion, after whose template the hook fails; whether the cluster is deleted by then."""
         run = orders.run("delete", "demo", job_id="4712").run_templates().fail("demo", "Return the addresses", "They are in use.").finish()
         assert not run.is_successful
         return orders.hosted_cluster() is None
 
-    until(fails, "the cluster is gone")
-    assert fails() and orders.get(), "the next run finds the cluster gone, and fails as well"
+    until(fails, "the cluster is deleted")
+    assert fails() and orders.get(), "the next run finds the cluster deleted, and fails as well"
     status = orders.status()
     assert (status["failure"]["task"], status["job"]["id"]) == ("Return the addresses", "4712")
     assert orders.hub.get("namespace", orders.working())
     orders.remove()
-    until(orders.is_gone, "all is gone")
+    until(orders.is_deleted, "the order is deleted")
 
 
 # Which orders a run is for
@@ -200,14 +200,14 @@ def test_an_order_stays_until_a_hook_that_failed_after_its_cluster_was_gone_has_
 
 def test_events_and_webhooks_name_orders(orders: Orders) -> None:
     for name in ("one", "two", "three"):
-        orders.place(name)
+        orders.apply(name)
     for event in (
         {"action": "provision", "order": {"namespace": orders.namespace, "name": "one"}},
         {"action": "provision", "orders": [{"namespace": orders.namespace, "name": "two", "uid": "of an earlier order of that name"}]},
         {"action": "provision", "orders": [{"namespace": orders.namespace, "name": "two", "uid": orders.get("two")["metadata"]["uid"]}]},
         {"payload": orders.get("three"), "meta": {"endpoint": "create-hosted-cluster"}},
     ):
-        orders.run("provision", event=event, job_id="4711", job_url="https://aap.example.com/4711").go_on().successful()
+        orders.run("provision", event=event, job_id="4711", job_url="https://aap.example.com/4711").complete().successful()
         if "earlier" in str(event):
             assert orders.status("two") == {}
     for name in ("one", "two", "three"):
@@ -223,18 +223,18 @@ def test_a_payload_that_names_no_order_is_refused(orders: Orders) -> None:
 
 
 def test_a_run_without_names_works_on_all_that_need_it(orders: Orders) -> None:
-    orders.place("one")
-    orders.place("two")
+    orders.apply("one")
+    orders.apply("two")
     orders.provision("two")
     assert [name for name in names(orders) if name.startswith(orders.namespace)] == [f"{orders.namespace}/one"]
-    orders.run("provision").go_on().successful()
+    orders.run("provision").complete().successful()
     orders.until_phase("Ready", "one")
 
 
 def test_a_late_run_skips_another_order_of_that_name(orders: Orders) -> None:
-    """An event to delete an order that is gone must not delete the next one."""
-    orders.place()
+    """An event to delete a deleted order must not delete the next one of that name."""
+    orders.apply()
     before = orders.get()
     event = {"action": "delete", "orders": [{"namespace": orders.namespace, "name": "demo", "uid": "of-the-one-before"}]}
-    run = orders.run("delete", event=event).go_on().successful()
+    run = orders.run("delete", event=event).complete().successful()
     assert "There is no ClusterOrder" in run.messages and orders.get() == before

@@ -37,9 +37,9 @@ def recover_node(orders: Orders) -> None:
     orders.patch_pool({"metadata": {"annotations": {FAULT: None}}})
 
 
-def test_an_order_is_provisioned_changed_deleted_and_placed_again(anywhere: Orders) -> None:
+def test_an_order_is_provisioned_changed_deleted_and_created_again(anywhere: Orders) -> None:
     orders = anywhere
-    orders.place(nodes={"fc430": 2})
+    orders.apply(nodes={"fc430": 2})
     orders.provision()
     assert orders.names() == CREATED
     assert orders.pools() == {"fc430": 2}
@@ -54,35 +54,35 @@ def test_an_order_is_provisioned_changed_deleted_and_placed_again(anywhere: Orde
     assert status["apiURL"].startswith("https://127.0.0.1:") and "failure" not in status
     assert orders.get()["metadata"]["finalizers"] == [f"{orders.group}/finalizer", f"{orders.group}/infrastructure"]
 
-    orders.place(nodes={"fc430": 3, "fc640": 1})  # one more, and a class added
+    orders.apply(nodes={"fc430": 3, "fc640": 1})  # one more, and a class added
     orders.provision()
     assert orders.pools() == {"fc430": 3, "fc640": 1}
-    orders.place(nodes={"fc430": 1})  # fewer, and the class removed
+    orders.apply(nodes={"fc430": 1})  # fewer, and the class removed
     orders.provision()
-    until(lambda: orders.pools() == {"fc430": 1}, "the NodePool of the class that was removed is gone")
+    until(lambda: orders.pools() == {"fc430": 1}, "the NodePool of the class that was removed is deleted")
 
-    orders.place(nodes={"fc430": 1}, release_image=NEXT_RELEASE)
+    orders.apply(nodes={"fc430": 1}, release_image=NEXT_RELEASE)
     orders.provision()
     releases = [item["spec"]["release"]["image"] for item in orders.objects() if item["kind"] in ("HostedCluster", "NodePool")]
     assert releases == [NEXT_RELEASE, NEXT_RELEASE]
 
     orders.remove()
-    assert orders.is_gone()
-    orders.place(nodes={"fc430": 2})
+    assert orders.is_deleted()
+    orders.apply(nodes={"fc430": 2})
     orders.provision()
     assert orders.pools() == {"fc430": 2}
     assert orders.hosted_cluster()["spec"]["release"]["image"] == RELEASE
 
 
 def test_an_order_without_nodes_gets_those_of_its_template(orders: Orders) -> None:
-    orders.place()
+    orders.apply()
     orders.provision()
     assert orders.pools() == {"fc430": 2}
     assert orders.status()["nodeSets"] == [{"resourceClass": "fc430", "requested": 2, "ready": 2}]
 
 
 def test_an_order_is_ready_with_its_nodes_and_degraded_without_them(orders: Orders) -> None:
-    orders.place(nodes={"fc430": 2})
+    orders.apply(nodes={"fc430": 2})
     orders.provision()
     lose_node(orders)
     orders.until_phase("Degraded")
@@ -99,8 +99,8 @@ def test_however_many_orders_are_waited_for_none_waits_for_another(orders: Order
     unfinished = orders.template("unfinished", post_install="[]\n")
     slow = [f"slow-{number}" for number in range(CONNECTIONS)]
     for name in slow:
-        orders.place(name, template=unfinished, nodes={"fc430": 1})
-    orders.place("quick", nodes={"fc430": 1})
+        orders.apply(name, template=unfinished, nodes={"fc430": 1})
+    orders.apply("quick", nodes={"fc430": 1})
     over = threading.Event()
 
     def fail_when_over(_request: Request) -> None:
@@ -121,24 +121,24 @@ def test_however_many_orders_are_waited_for_none_waits_for_another(orders: Order
 
 
 def test_an_order_that_is_deleted_while_all_are_synced_is_no_failure(orders: Orders) -> None:
-    orders.place("going")
-    orders.place("staying")
+    orders.apply("deleted")
+    orders.apply("kept")
 
     def delete_it(request: Request) -> None:
-        if request.is_write and "/going/" in request.path:
-            orders.ask_to_delete("going")
+        if request.is_write and "/deleted/" in request.path:
+            orders.ask_to_delete("deleted")
 
     with ApiProxy(orders.hub.kubeconfig, orders.folder).open() as proxy:
         proxy.before = delete_it
-        assert not orders.sync("going", "staying", kubeconfig=proxy.kubeconfig).get("failed")
-    assert orders.get("going") is None and orders.status("staying")["phase"] == "Progressing"
+        assert not orders.sync("deleted", "kept", kubeconfig=proxy.kubeconfig).get("failed")
+    assert orders.get("deleted") is None and orders.status("kept")["phase"] == "Progressing"
 
 
 def test_an_order_is_not_ready_before_its_nodes_are(orders: Orders) -> None:
-    orders.place(nodes={"fc430": 2})
+    orders.apply(nodes={"fc430": 2})
     orders.provision()
     lose_node(orders)
-    orders.place(nodes={"fc430": 3})
+    orders.apply(nodes={"fc430": 3})
     orders.provision(wait=0)
     orders.sync("demo")
     assert orders.status()["phase"] == "Progressing"
@@ -146,7 +146,7 @@ def test_an_order_is_not_ready_before_its_nodes_are(orders: Orders) -> None:
 
 
 def test_a_second_run_changes_nothing_and_writes_only_its_lock(orders: Orders) -> None:
-    orders.place(nodes={"fc430": 2, "fc640": 1}, ssh_public_key="ssh-ed25519 AAAA")
+    orders.apply(nodes={"fc430": 2, "fc640": 1}, ssh_public_key="ssh-ed25519 AAAA")
     orders.provision()
     before = orders.versions()
     with ApiProxy(orders.hub.kubeconfig, orders.folder).open() as proxy:
@@ -178,7 +178,7 @@ def test_check_mode_predicts_what_each_step_then_does_and_writes_nothing(orders:
         orders.hub.wait("nodepool/demo-fc430", "-n", orders.working(), f"--for=jsonpath={{.status.replicas}}={count}")
         orders.sync("demo")
 
-    orders.place(template=template, nodes={"fc430": 2})
+    orders.apply(template=template, nodes={"fc430": 2})
     assert predicted("provision") > 0
     until_nodes(2)
     lose_node(orders)
@@ -187,30 +187,30 @@ def test_check_mode_predicts_what_each_step_then_does_and_writes_nothing(orders:
     assert predicted("sync") == 0
     assert predicted("post_install") > 0
     assert predicted("post_install") == predicted("provision") == 0
-    orders.place(template=template, nodes={"fc430": 3})
+    orders.apply(template=template, nodes={"fc430": 3})
     assert predicted("provision") > 0
     until_nodes(2)
-    orders.hold_cluster()  # so that nothing goes on between a run and its prediction
+    orders.hold_cluster()  # so that nothing changes between a run and its prediction
     assert predicted("delete") > 0  # the cluster
-    until(lambda: not orders.pools(), "the NodePools are gone")
-    orders.let_cluster_go()
-    until(lambda: orders.hosted_cluster() is None, "the HostedCluster is gone")
+    until(lambda: not orders.pools(), "the NodePools are deleted")
+    orders.release_cluster()
+    until(lambda: orders.hosted_cluster() is None, "the HostedCluster is deleted")
     assert predicted("delete") > 0  # and the namespace
-    until(lambda: orders.hub.get("namespace", orders.working()) is None, "the namespace is gone")
+    until(lambda: orders.hub.get("namespace", orders.working()) is None, "the namespace is deleted")
     assert predicted("delete") > 0  # the finalizers
-    assert orders.is_gone()
+    assert orders.is_deleted()
     assert predicted("delete") == 0
 
 
 def _changes(orders: Orders, step: str, check: bool, proxy: ApiProxy) -> int:
-    run = orders.run(step, "demo", check=check, kubeconfig=proxy.kubeconfig).go_on().successful()
+    run = orders.run(step, "demo", check=check, kubeconfig=proxy.kubeconfig).complete().successful()
     assert not check or not [request for request in proxy.writes if "dryRun=All" not in request.path], (step, proxy.writes)
     return run.changed
 
 
 def test_deleting_an_order_removes_the_finalizers_last(orders: Orders) -> None:
     """Whatever is still there, the order is too: nothing can be forgotten."""
-    orders.place(nodes={"fc430": 2})
+    orders.apply(nodes={"fc430": 2})
     orders.provision()
     orders.hold_cluster()
     orders.remove(wait=0)
@@ -219,24 +219,24 @@ def test_deleting_an_order_removes_the_finalizers_last(orders: Orders) -> None:
     assert order["metadata"]["finalizers"] == [f"{GROUP}/finalizer", f"{GROUP}/infrastructure"]
     assert order["status"]["phase"] == "Deleting"
     assert "the cluster" in orders.condition("Deleting")["message"]
-    until(lambda: not orders.pools(), "the NodePools are gone")
-    orders.let_cluster_go()
+    until(lambda: not orders.pools(), "the NodePools are deleted")
+    orders.release_cluster()
     orders.remove()
-    assert orders.is_gone()
-    assert orders.remove().changed == 0  # gone already, and that is no failure
+    assert orders.is_deleted()
+    assert orders.remove().changed == 0  # deleted already, which is no failure
 
 
 def test_finalizers_of_others_are_kept(orders: Orders) -> None:
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     orders.patch({"metadata": {"finalizers": ["example.com/billing"]}})
     orders.provision()
     assert orders.get()["metadata"]["finalizers"] == ["example.com/billing", f"{GROUP}/finalizer", f"{GROUP}/infrastructure"]
 
-    def ours_are_gone() -> bool:
+    def ours_are_removed() -> bool:
         orders.remove(wait=0)
         return len(orders.get()["metadata"]["finalizers"]) == 1
 
-    until(ours_are_gone, "the cluster is gone, and with it our finalizers")
+    until(ours_are_removed, "the cluster is deleted, and with it our finalizers")
     assert orders.hub.get("namespace", orders.working()) is None
     assert orders.get()["metadata"]["finalizers"] == ["example.com/billing"]
     orders.patch({"metadata": {"finalizers": None}})
@@ -244,50 +244,50 @@ def test_finalizers_of_others_are_kept(orders: Orders) -> None:
 
 
 def test_an_order_that_was_refused_can_be_deleted(orders: Orders) -> None:
-    orders.place(template="no_such_template")
+    orders.apply(template="no_such_template")
     assert not orders.run("provision", "demo").is_successful
     orders.remove()
-    assert orders.is_gone()
+    assert orders.is_deleted()
 
 
 def test_a_half_created_cluster_is_deleted(orders: Orders) -> None:
     """Here the namespace is all there is, as when a run was killed early."""
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     orders.provision()
     for item in orders.objects():
         if item["kind"] != "Secret":
             orders.kube.delete(item)
     until(lambda: orders.names() == ["Secret/demo-pull-secret"], "the cluster is deleted")
     orders.remove()
-    assert orders.is_gone()
+    assert orders.is_deleted()
 
 
 def test_orders_whose_namespace_is_deleted_as_a_whole_are_deleted_with_it(orders: Orders) -> None:
     """No lock can be taken there any more. A deletion needs none, and a run that still creates a cluster there is refused."""
     names = ("demo", "other")
     for name in names:
-        orders.place(name, nodes={"fc430": 1})
+        orders.apply(name, nodes={"fc430": 1})
         orders.provision(name)
-    orders.place(nodes={"fc430": 2})
+    orders.apply(nodes={"fc430": 2})
     late = orders.run("provision", "demo")
     orders.kube.delete(orders.kube.get("v1", "Namespace", orders.namespace))
     until(lambda: not orders.hub.get("leases", "-n", orders.namespace)["items"], "the Leases are deleted with their namespace")
     until(lambda: all("deletionTimestamp" in orders.get(name)["metadata"] for name in names), "the orders are being deleted, too")
 
     before = orders.versions()
-    assert orders.run("delete", check=True).go_on().successful().changed > 0
-    skipped = orders.run("provision", "demo").go_on().successful()
+    assert orders.run("delete", check=True).complete().successful().changed > 0
+    skipped = orders.run("provision", "demo").complete().successful()
     assert "is being deleted" in skipped.messages and "grant the verb" not in skipped.messages
-    late.go_on()
+    late.complete()
     assert not late.is_successful and "Nothing was written" in late.messages
     assert orders.versions() == before and orders.pools() == {"fc430": 1}
 
     orders.remove("demo", wait=0)  # one by name, the other among all that need it
-    until(lambda: orders.run("delete").go_on().successful() and all(map(orders.is_gone, names)), "both orders are gone")
+    until(lambda: orders.run("delete").complete().successful() and all(map(orders.is_deleted, names)), "both orders are deleted")
 
 
 def test_the_account_of_an_order_may_work_in_its_namespace_only(orders: Orders) -> None:
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     orders.provision()
     account = f"--as=system:serviceaccount:{orders.working()}:cloudkit"
     assert orders.hub.kubectl("auth", "can-i", "create", "pods", "-n", orders.working(), account).stdout.strip() == "yes"
@@ -296,7 +296,7 @@ def test_the_account_of_an_order_may_work_in_its_namespace_only(orders: Orders) 
 
 
 def test_what_was_changed_by_hand_is_repaired(orders: Orders) -> None:
-    orders.place(nodes={"fc430": 2})
+    orders.apply(nodes={"fc430": 2})
     orders.provision()
     orders.patch_pool({"spec": {"replicas": 5}})
     orders.kube.delete(orders.kube.get("v1", "Secret", "demo-pull-secret", orders.working()))

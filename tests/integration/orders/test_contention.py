@@ -1,4 +1,4 @@
-"""Several runs for one order, and runs that die or sleep: one of them works, a late one is refused, the next one goes on."""
+"""Several runs for one order, and runs that die or sleep: one of them works, a late one is refused, the next one continues."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ RUNS = 8
 def at_once(orders: Orders, *steps: str, wait_timeout: int = 0) -> list[InProcessRun]:
     """Runs of these steps for one order, each in a thread of its own."""
     with ThreadPoolExecutor(len(steps)) as threads:
-        return list(threads.map(lambda step: orders.run(step, "demo", wait_timeout=wait_timeout).go_on(), steps))
+        return list(threads.map(lambda step: orders.run(step, "demo", wait_timeout=wait_timeout).complete(), steps))
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("wait_timeout", [0, 500], ids=["skipped-by-all-but-the-first", "one-after-the-other"])
 def test_eight_runs_at_once_create_one_cluster_and_none_fails(orders: Orders, wait_timeout: int) -> None:
-    orders.place(nodes={"fc430": 2})
+    orders.apply(nodes={"fc430": 2})
     runs = [run.successful() for run in at_once(orders, *["provision"] * RUNS, wait_timeout=wait_timeout)]
     assert orders.names() == CREATED
     assert orders.hosted_cluster()["metadata"]["generation"] == 1
@@ -43,30 +43,30 @@ def test_eight_runs_at_once_create_one_cluster_and_none_fails(orders: Orders, wa
 
 @pytest.mark.soak
 def test_create_and_delete_at_once_end_in_nothing(orders: Orders) -> None:
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     at_once(orders, "provision", "delete", "provision", wait_timeout=60)
     orders.remove()
-    assert orders.is_gone()
+    assert orders.is_deleted()
 
 
 def test_a_run_without_the_lock_says_so_and_does_not_touch_it(orders: Orders) -> None:
     """Nor does a deletion work without the lock, nor does the end of a run release what another one holds."""
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     first = orders.run("provision", "demo")
     held, order = orders.lease(), orders.get()
     for step in ("provision", "delete"):
-        run = orders.run(step, "demo").go_on().successful()
+        run = orders.run(step, "demo").complete().successful()
         assert f"is held by {held['holderIdentity']}" in run.messages and run.changed == 0
     assert orders.lease() == held
     assert orders.get() == order
-    first.go_on().successful()
+    first.complete().successful()
     assert orders.names() == CREATED
 
 
 def test_a_lost_run_is_reported_on_its_order_until_the_next_one_has_ended(orders: Orders) -> None:
     """By the sync of all orders, which reads all locks at once; while a lock is live its order is not judged."""
-    orders.place(nodes={"fc430": 1})
-    orders.place("other", nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
+    orders.apply("other", nodes={"fc430": 1})
     orders.run("provision", "demo", job_id="4711")  # and nothing more is heard of it
     orders.sync()
     assert orders.status()["phase"] == "Progressing" and "failure" not in orders.status()
@@ -94,7 +94,7 @@ def test_a_lost_run_is_reported_on_its_order_until_the_next_one_has_ended(orders
 
 def test_a_run_whose_api_server_breaks_down_in_the_middle_is_reported_too(orders: Orders) -> None:
     """It can write nothing any more, not even that it failed; what it has left behind is its lock."""
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     broken: list[Request] = []
 
     def break_down(request: Request) -> None:
@@ -104,7 +104,7 @@ def test_a_run_whose_api_server_breaks_down_in_the_middle_is_reported_too(orders
 
     with ApiProxy(orders.hub.kubeconfig, orders.folder).open() as proxy:
         proxy.before = break_down
-        run = orders.run("provision", "demo", kubeconfig=proxy.kubeconfig).go_on()
+        run = orders.run("provision", "demo", kubeconfig=proxy.kubeconfig).complete()
     assert not run.is_successful and "does not answer" in run.messages
     assert orders.status()["phase"] == "Progressing" and orders.lease()["holderIdentity"]
     orders.expire_lock()
@@ -115,13 +115,13 @@ def test_a_run_whose_api_server_breaks_down_in_the_middle_is_reported_too(orders
 
 
 def test_a_run_that_wakes_up_late_is_refused_and_changes_nothing(orders: Orders) -> None:
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     sleeper = orders.run("provision", "demo")
     orders.expire_lock()
-    orders.place(nodes={"fc430": 3})
+    orders.apply(nodes={"fc430": 3})
     orders.provision()
     before = orders.versions()
-    sleeper.go_on()
+    sleeper.complete()
     assert not sleeper.is_successful and "Nothing was written" in sleeper.messages
     assert orders.versions() == before
     assert orders.pools() == {"fc430": 3}
@@ -132,20 +132,20 @@ def test_a_run_that_wakes_up_late_is_refused_and_changes_nothing(orders: Orders)
 def test_a_deleted_lease_does_not_block_the_order(orders: Orders) -> None:
     """Deleted by hand, or missing in a backup: the tokens of earlier runs are on the cluster's objects all the same."""
     for nodes in (1, 2, 3):
-        orders.place(nodes={"fc430": nodes})
+        orders.apply(nodes={"fc430": nodes})
         orders.provision()
     assert orders.lease()["leaseTransitions"] == 3
     for nodes in (4, 5):
         orders.kube.delete(orders.kube.get(lease.API_VERSION, "Lease", lease.lease_name("demo"), orders.namespace))
-        orders.place(nodes={"fc430": nodes})
-        orders.run("provision", "demo", check=True).go_on().successful()
+        orders.apply(nodes={"fc430": nodes})
+        orders.run("provision", "demo", check=True).complete().successful()
         orders.provision()
         assert orders.pools() == {"fc430": nodes}
     orders.remove()
 
 
 def test_a_run_that_sleeps_between_two_writes_finds_its_lock_lost(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The objects that it has yet to write are as they were: they still carry its token, since the next run did not need to change them."""
+    """The objects that it has yet to write still have its token, because the next run did not need to change them."""
     kube = Kube.connect({"kubeconfig": str(orders.hub.kubeconfig)})
     items = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": orders.namespace}} for name in "ab"]
     writer = FencedWriter(kube, lease.acquire(kube, orders.namespace, "demo", "sleeper"), "example.com/token")
@@ -162,16 +162,16 @@ def test_a_run_that_sleeps_between_two_writes_finds_its_lock_lost(orders: Orders
 
 
 def test_a_deletion_that_wakes_up_late_does_not_touch_the_next_order_of_that_name(orders: Orders) -> None:
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     orders.provision()
     sleeper = orders.run("delete", "demo")
     orders.free_lock()
     orders.remove()
-    assert orders.is_gone()
-    orders.place(nodes={"fc430": 2})
+    assert orders.is_deleted()
+    orders.apply(nodes={"fc430": 2})
     orders.provision()
     before = orders.versions()
-    sleeper.go_on()
+    sleeper.complete()
     assert orders.versions() == before and orders.status()["phase"] == "Ready"
 
 
@@ -183,13 +183,13 @@ def test_a_run_that_dies_at_any_write_is_simply_run_again(orders: Orders, monkey
     """One run dies at its first write, the next at its second, and so on; all that died are run again."""
     names = [f"at-{number}" for number in range(1, WRITES + 1)]
     for name in names:
-        orders.place(name, nodes={"fc430": 1})
+        orders.apply(name, nodes={"fc430": 1})
     if step == "delete":
-        orders.run("provision", *names).go_on(wait=60).successful()
+        orders.run("provision", *names).complete(wait=60).successful()
     monkeypatch.setattr(Kube, "connect", mortal.connect)
     with ThreadPoolExecutor(WRITES) as threads:
         died = threads.map(
-            lambda number, name: mortal.dies_at(number, lambda: orders.run(step, name).go_on(60)), range(1, WRITES + 1), names
+            lambda number, name: mortal.dies_at(number, lambda: orders.run(step, name).complete(60)), range(1, WRITES + 1), names
         )
         killed = [name for name, is_killed in zip(names, died, strict=True) if is_killed]
     assert 8 <= len(killed) < WRITES
@@ -197,14 +197,14 @@ def test_a_run_that_dies_at_any_write_is_simply_run_again(orders: Orders, monkey
     for name in killed:
         if orders.lease(name):
             orders.free_lock(name)
-    orders.run(step, *killed).go_on(wait=200).successful()
+    orders.run(step, *killed).complete(wait=200).successful()
     for name in killed:
         assert_complete(orders, step, name)
 
 
 def assert_complete(orders: Orders, step: str, name: str) -> None:
     if step == "delete":
-        assert orders.is_gone(name), name
+        assert orders.is_deleted(name), name
         return
     assert orders.names(name) == [entry.replace("demo", name) for entry in CREATED], name
     assert orders.pools(name) == {"fc430": 1}, name

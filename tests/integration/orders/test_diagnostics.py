@@ -13,12 +13,12 @@ import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.diagnostics import LOOKS_SECRET
 
-from ..plugins.test_examples import carry_out, examples, orders, place
+from ..plugins.test_examples import apply_order, examples, orders, run_playbook
 from ..support.playbooks import play, task
 
 __all__ = ["orders"]  # a fixture
 HIDDEN = "hunter2-do-not-show"
-TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJzb21lYm9keSJ9.c29tZXNpZ25hdHVyZQ"  # noqa: S105 - of nobody
+TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJzb21lYm9keSJ9.c29tZXNpZ25hdHVyZQ"  # noqa: S105 - made up
 
 
 def contents(path: Path) -> dict[str, str]:
@@ -28,13 +28,13 @@ def contents(path: Path) -> dict[str, str]:
 
 @pytest.mark.usefixtures("orders")
 def test_archive_has_everything_but_secrets(hub: Access, tmp_path: Path) -> None:
-    place(hub)
-    carry_out(hub, "create_cluster")
+    apply_order(hub)
+    run_playbook(hub, "create_cluster")
     stray = {"metadata": {"name": "stray", "namespace": "orders-demo"}, "data": {"note": f"{HIDDEN} {TOKEN}", "plain": "left as it is"}}
     hub.apply({"apiVersion": "v1", "kind": "ConfigMap", **stray})
     bad = {"name": "demo", "namespace": "orders", "dest": "/nowhere/x.tar.gz"}
     tasks = [
-        task("cluster_diagnostics", "foresee", check=True, name="demo", namespace="orders", dest=str(tmp_path / "foreseen.tar.gz")),
+        task("cluster_diagnostics", "predict", check=True, name="demo", namespace="orders", dest=str(tmp_path / "predicted.tar.gz")),
         *examples("cluster_diagnostics"),
         examples("cluster_diagnostics")[0] | {"name": "Collect it again"},
         task("cluster_diagnostics", "no folder", **bad),
@@ -43,9 +43,9 @@ def test_archive_has_everything_but_secrets(hub: Access, tmp_path: Path) -> None
     ]
     played = play(tmp_path, tasks, defaults={"kubeconfig": str(hub.kubeconfig)})
     assert played.code == 0, played.output
-    collected = ("foresee", "Collect diagnostics for a support case", "Collect it again")
+    collected = ("predict", "Collect diagnostics for a support case", "Collect it again")
     assert [played[name].changed for name in collected] == [True, True, False]
-    assert not (tmp_path / "foreseen.tar.gz").exists()
+    assert not (tmp_path / "predicted.tar.gz").exists()
     path = tmp_path / "orders-demo.tar.gz"
     assert stat.S_IMODE(path.stat().st_mode) == stat.S_IRUSR | stat.S_IWUSR
     files = {name.removeprefix("orders-demo/"): text for name, text in contents(path).items()}

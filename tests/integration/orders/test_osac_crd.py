@@ -12,7 +12,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin imp
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 
 from ..support.orders import GROUP, OTHER_GROUP, Orders
-from ..support.osac_crd import put_in_place_of_ours
+from ..support.osac_crd import replace_crds
 from ..support.samples import FAULT
 
 
@@ -20,7 +20,7 @@ from ..support.samples import FAULT
 def osac_hub(new_sandbox: Callable[..., Sandbox], osac_crd: Callable[[str], dict[str, Any]]) -> Iterator[Access]:
     sandbox = new_sandbox(status_only=True)
     hub = Access(sandbox.kubeconfig())
-    put_in_place_of_ours(hub, *map(osac_crd, (GROUP, OTHER_GROUP)))
+    replace_crds(hub, *map(osac_crd, (GROUP, OTHER_GROUP)))
     yield hub
     sandbox.down()
 
@@ -30,7 +30,7 @@ def osac_hub(new_sandbox: Callable[..., Sandbox], osac_crd: Callable[[str], dict
 def test_an_order_is_reconciled_under_the_crd_of_another_controller(osac_hub: Access, tmp_path: Path, group: str) -> None:
     with fresh_namespace(osac_hub) as namespace:
         orders = Orders(osac_hub, namespace, tmp_path, group)
-        orders.place(nodes={"fc430": 2})
+        orders.apply(nodes={"fc430": 2})
         orders.provision()
         assert orders.status()["phase"] == "Ready"
         assert "configVersion" not in orders.status(), "this CRD is expected to drop fields that it does not know"
@@ -44,4 +44,4 @@ def test_an_order_is_reconciled_under_the_crd_of_another_controller(osac_hub: Ac
         orders.until_phase("Ready")
 
         orders.remove()
-        assert orders.is_gone()
+        assert orders.is_deleted()

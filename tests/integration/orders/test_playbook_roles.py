@@ -73,11 +73,11 @@ def test_every_fault_of_a_template_ends_on_its_own_order(orders: Orders) -> None
     orders.role("unreadable_role", {"tasks/main.yml": UNREADABLE})
     faults = IN_THE_RUN | BEFORE_THE_RUN
     for name, tasks in faults.items():
-        orders.place(name, template=orders.template(name.replace("-", "_"), install=tasks), nodes={"fc430": 1})
+        orders.apply(name, template=orders.template(name.replace("-", "_"), install=tasks), nodes={"fc430": 1})
     orders.role("several", {"meta/main.yml": "dependencies: []\n", "tasks/more.yml": MORE, "tasks/several.yml": MORE})
-    orders.place("several", template=orders.template("several", install=SEVERAL), nodes={"fc430": 1})
-    orders.place("good", nodes={"fc430": 2})
-    orders.place("refused", template="no_such_template")
+    orders.apply("several", template=orders.template("several", install=SEVERAL), nodes={"fc430": 1})
+    orders.apply("good", nodes={"fc430": 2})
+    orders.apply("refused", template="no_such_template")
     before = set(orders.folder.rglob("*"))
     chosen = [f"{orders.namespace}/{name}" for name in ("several", *faults, "refused", "good")]
     run = orders.play("create_cluster", None, "-vvvv", cluster_orders=chosen)
@@ -137,8 +137,8 @@ def test_a_provider_with_a_fault_fails_its_own_orders_only(orders: Orders) -> No
         meta = f"title: Faulty\ndescription: Has a fault.\nprovider: acme.site.{name}\nallowed_resource_classes: [fc430]\n"
         tasks = {f"tasks/{entry}.yml": "[]\n" for entry in ("install", "delete")}
         template = orders.role(name, {"meta/template.yml": meta, "meta/argument_specs.yml": options, **tasks})
-        orders.place(name.replace("_", "-"), template=template, raw_parameters="{}")
-    orders.place("good", nodes={"fc430": 1})
+        orders.apply(name.replace("_", "-"), template=template, raw_parameters="{}")
+    orders.apply("good", nodes={"fc430": 1})
     bad = [name.replace("_", "-") for name in FAULTS]
     chosen = [f"{orders.namespace}/{name}" for name in (*bad, "good")]
     run = orders.play("create_cluster", None, cluster_orders=chosen, cluster_wait_timeout=60)
@@ -157,7 +157,7 @@ def test_a_provider_with_a_fault_fails_its_own_orders_only(orders: Orders) -> No
 def test_no_secret_is_printed_cached_or_left_behind(orders: Orders) -> None:
     words = ["pullsecret4711word", "idpsecret4711word"]
     pull_secret = json.dumps({"auths": {"registry.example.com": {"auth": words[0]}}})
-    orders.place(
+    orders.apply(
         template="ocp_4_17_small_idp",
         nodes={"fc430": 1},
         pull_secret=pull_secret,
@@ -179,7 +179,7 @@ def test_no_secret_is_printed_cached_or_left_behind(orders: Orders) -> None:
     assert base64.b64decode(secret["data"]["clientSecret"]).decode() == words[1]
     kubeconfig = orders.hub.get("secret", "demo-admin-kubeconfig", "-n", orders.working())["data"]["kubeconfig"]
     outputs.append(orders.play("post_install", "demo", "-vvvv", environment=environment).output)
-    orders.place(
+    orders.apply(
         template="ocp_4_17_small_idp", pull_secret=pull_secret, idp_issuer="x", idp_client_id=5, idp_client_secret=[words[1]], nope=1
     )
     outputs.append(orders.play("create_cluster", "demo", "-vvvv", environment=environment).output)
@@ -227,7 +227,7 @@ def test_hooks_of_a_site_run_around_the_template(orders: Orders) -> None:
 """
     roles = {"install": "ocp_4_17_small", "delete": "default_delete"}
     tasks = {entry: tasks_of_its_own.format(path=orders.folder / "notes", entry=entry, role=role) for entry, role in roles.items()}
-    orders.place(template=orders.template("noted", **tasks), nodes={"fc430": 1})
+    orders.apply(template=orders.template("noted", **tasks), nodes={"fc430": 1})
     orders.create(cluster_hooks=hooks)
     orders.play("delete_cluster", cluster_hooks=hooks).successful()
     where = f"demo {orders.working()}"
@@ -246,7 +246,7 @@ def test_hooks_of_a_site_run_around_the_template(orders: Orders) -> None:
 
 
 def test_a_failing_hook_ends_on_the_order(orders: Orders) -> None:
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     name = orders.role("failing", {"tasks/main.yml": FAILING})
     assert orders.play("create_cluster", cluster_hooks={"pre_install": [name]}).code != 0
     assert orders.status()["failure"]["task"] == "Ask the inventory of the site"
@@ -255,7 +255,7 @@ def test_a_failing_hook_ends_on_the_order(orders: Orders) -> None:
 
 def test_a_hook_that_cannot_be_read_is_reported_before_anything_is_created(orders: Orders) -> None:
     orders.role("unreadable_role", {"tasks/main.yml": UNREADABLE})
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     name = orders.role("unsound", {"tasks/main.yml": INCLUDES["role"]})
     assert orders.play("create_cluster", cluster_hooks={"post_install": [name]}).code != 0
     failure = orders.status()["failure"]

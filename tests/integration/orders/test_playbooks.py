@@ -20,12 +20,12 @@ from ..support.orders import CREATED, OTHER_GROUP, PULL_SECRET, RELEASE, Orders
 def test_an_order_of_the_other_api_group_becomes_a_cluster_and_is_deleted(orders: Orders) -> None:
     orders.hub.install_crd(load_crd(COLLECTION_CRDS / "clusterorders.yaml", OTHER_GROUP))
     others = Orders(orders.hub, orders.namespace, orders.folder, OTHER_GROUP)
-    others.place(nodes={"fc430": 2})
+    others.apply(nodes={"fc430": 2})
     run = others.create()
     assert run.recap[f"{others.namespace}/demo"]["changed"] == 1
     assert others.names() == CREATED
     others.delete()
-    assert others.is_gone()
+    assert others.is_deleted()
 
 
 def test_a_real_cluster_is_ordered_finished_inside_scaled_and_deleted(hub: Access, namespace: str, tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_a_real_cluster_is_ordered_finished_inside_scaled_and_deleted(hub: Acces
   no_log: true
 """
     template = orders.template("finished", post_install=tasks)
-    orders.place(template=template, nodes={"fc430": 2})
+    orders.apply(template=template, nodes={"fc430": 2})
     orders.play("create_cluster").successful()
     hub.wait("hostedcluster/demo", "-n", orders.working(), "--for=condition=Available")
     orders.sync("demo")
@@ -52,19 +52,19 @@ def test_a_real_cluster_is_ordered_finished_inside_scaled_and_deleted(hub: Acces
     assert inside.kubectl("get", "nodes", "--no-headers").stdout.count(" Ready ") == 2
     assert orders.status()["apiURL"] in inside.kubectl("cluster-info").stdout
 
-    orders.place(template=template, nodes={"fc430": 3})
+    orders.apply(template=template, nodes={"fc430": 3})
     orders.provision(wait=0)
     orders.run("post_install", "demo").finish(wait=120)  # what its template does is done already
     assert orders.status()["phase"] == "Ready"
     assert inside.kubectl("get", "nodes", "--no-headers").stdout.count(" Ready ") == 3
 
     orders.remove()
-    assert orders.is_gone()
+    assert orders.is_deleted()
     assert "refused" in inside.kubectl("get", "nodes", check=False).stderr
 
 
 def test_check_mode_predicts_the_recap_and_diff_shows_the_cluster_and_no_secret(orders: Orders) -> None:
-    orders.place(nodes={"fc430": 2})
+    orders.apply(nodes={"fc430": 2})
     with ApiProxy(orders.hub.kubeconfig, orders.folder).open() as proxy:
         predicted = orders.play("create_cluster", "demo", "--check", "--diff", kubeconfig=proxy.kubeconfig).successful()
     assert not [request for request in proxy.writes if "dryRun=All" not in request.path], proxy.writes
@@ -76,24 +76,24 @@ def test_check_mode_predicts_the_recap_and_diff_shows_the_cluster_and_no_secret(
         assert RELEASE in output and '"replicas": 2' in output
         assert f"Secret {orders.working()}/demo-pull-secret" in output and "(hidden)" in output
         assert "c2VjcmV0" not in output and base64.b64encode(PULL_SECRET.encode()).decode() not in output
-    orders.place(nodes={"fc430": 3})
+    orders.apply(nodes={"fc430": 3})
     output = orders.play("create_cluster", "demo", "--diff").successful().output
     assert '-    "replicas": 2' in output and '+    "replicas": 3' in output
     assert f"Secret {orders.working()}" not in output
 
     orders.until_phase("Ready")
     assert orders.play("sync_status", "demo", "--check").successful().changed == 0
-    orders.hold_cluster()  # so that nothing goes on between a run and its prediction
+    orders.hold_cluster()  # so that nothing changes between a run and its prediction
     predicted = orders.play("delete_cluster", "demo", "--check").successful()
     run = orders.play("delete_cluster", "demo").successful()
     assert predicted.recap == run.recap and run.changed > 0
-    orders.let_cluster_go()
+    orders.release_cluster()
     orders.remove()
-    assert orders.is_gone()
+    assert orders.is_deleted()
 
 
 def test_a_limit_that_would_skip_the_templates_is_refused(orders: Orders) -> None:
-    orders.place()
+    orders.apply()
     before = orders.get()
     run = orders.play("create_cluster", "demo", "--limit", "localhost")
     assert run.code != 0 and "leaves out the hosts that orders become" in run.output and orders.get() == before
@@ -109,7 +109,7 @@ def test_an_api_server_that_does_not_answer_is_one_clear_message(orders: Orders)
 
 def test_template_syntax_in_an_event_is_text(orders: Orders) -> None:
     """Rules engines pass events in a file of variables, whose strings Ansible takes for templates."""
-    orders.place()
+    orders.apply()
     touched, given = orders.folder / "touched", orders.folder / "event.json"
     hostile = "{{ lookup('pipe', 'touch " + str(touched) + "') }}"
     payload = orders.get() | {"hostile": hostile, hostile: hostile}
@@ -137,8 +137,8 @@ def command(pid: int) -> str:
 
 
 def test_the_lock_of_a_killed_run_is_not_renewed_and_holds_until_it_expires(orders: Orders) -> None:
-    gate, here, _go_on = orders.gate()
-    orders.place(nodes={"fc430": 1})
+    gate, here, _resume = orders.gate()
+    orders.apply(nodes={"fc430": 1})
     first = orders.start("create_cluster", cluster_hooks={"pre_install": [gate]}, awx_job_id=4711)
     until(here.exists, "the first run holds the lock")
     os.kill(first.process.pid, signal.SIGKILL)
@@ -155,7 +155,7 @@ def test_the_lock_of_a_killed_run_is_not_renewed_and_holds_until_it_expires(orde
 
 
 def test_a_deletion_that_was_killed_at_a_write_is_simply_run_again(orders: Orders) -> None:
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     orders.provision()
     with ApiProxy(orders.hub.kubeconfig, orders.folder).open() as proxy:
         run = orders.start("delete_cluster", kubeconfig=proxy.kubeconfig, cluster_wait_timeout=200)
@@ -170,4 +170,4 @@ def test_a_deletion_that_was_killed_at_a_write_is_simply_run_again(orders: Order
     assert orders.hosted_cluster() and orders.lease()["holderIdentity"]
     orders.free_lock()
     orders.remove()
-    assert orders.is_gone()
+    assert orders.is_deleted()

@@ -47,10 +47,10 @@ def test_each_order_has_its_own_provider_for_all_its_life(mixed: Orders, service
     """All are created in one run of the playbook."""
     kubeconfig = mixed.hub.kubeconfig.read_text()
     add_node(mixed.hub)
-    mixed.place("bare", nodes={"fc430": 1})
-    mixed.place("machines", nodes={"small": 1}, template="capi_small", raw_parameters="{}")
-    mixed.place("dedicated", nodes={"m5.xlarge": 2}, template="osd_small", raw_parameters="{}")
-    mixed.place("there", template="existing_cluster", raw_parameters=json.dumps({"kubeconfig": kubeconfig}))
+    mixed.apply("bare", nodes={"fc430": 1})
+    mixed.apply("machines", nodes={"small": 1}, template="capi_small", raw_parameters="{}")
+    mixed.apply("dedicated", nodes={"m5.xlarge": 2}, template="osd_small", raw_parameters="{}")
+    mixed.apply("there", template="existing_cluster", raw_parameters=json.dumps({"kubeconfig": kubeconfig}))
     chosen = [f"{mixed.namespace}/{name}" for name in PROVIDERS]
     created = mixed.play("create_cluster", None, "-vvv", cluster_orders=chosen, **site(service)).successful()
     # What a run is given on its command line, Ansible shows at this verbosity itself; the rest must not be shown.
@@ -64,20 +64,20 @@ def test_each_order_has_its_own_provider_for_all_its_life(mixed: Orders, service
     assert {name: mixed.status(name)["provider"]["type"] for name in PROVIDERS} == PROVIDERS
     assert len({mixed.status(name)["provider"]["internalID"] for name in PROVIDERS}) == len(PROVIDERS)
     assert mixed.status("dedicated")["provider"]["region"] == "us-east-1"
-    assert mixed.run("provision", *PROVIDERS, site=site(service)).go_on().successful().changed == 0
+    assert mixed.run("provision", *PROVIDERS, site=site(service)).complete().successful().changed == 0
 
-    mixed.place("dedicated", nodes={"m5.xlarge": 3}, template="osd_small", raw_parameters="{}")
-    assert mixed.run("provision", "dedicated", site=site(service)).go_on().successful().changed > 0
-    mixed.run("delete", *PROVIDERS, site=site(service)).go_on(wait=400).successful()
-    assert [name for name in PROVIDERS if not mixed.is_gone(name)] == []
+    mixed.apply("dedicated", nodes={"m5.xlarge": 3}, template="osd_small", raw_parameters="{}")
+    assert mixed.run("provision", "dedicated", site=site(service)).complete().successful().changed > 0
+    mixed.run("delete", *PROVIDERS, site=site(service)).complete(wait=400).successful()
+    assert [name for name in PROVIDERS if not mixed.is_deleted(name)] == []
     assert service.clusters == {}
 
 
 def test_an_order_whose_provider_is_no_longer_on_the_hub_harms_no_other(orders: Orders) -> None:
     """The quick hub has no Cluster API."""
-    orders.place("bare", nodes={"fc430": 1})
+    orders.apply("bare", nodes={"fc430": 1})
     orders.provision("bare")
-    orders.place("machines", nodes={"small": 1}, template="capi_small", raw_parameters="{}")
+    orders.apply("machines", nodes={"small": 1}, template="capi_small", raw_parameters="{}")
     orders.patch({"status": {"phase": "Ready", "observedGeneration": 1, "provider": {"type": "capi"}}}, "machines", "status")
     assert not orders.sync("bare", "machines").get("failed")
     assert orders.status("bare")["phase"] == "Ready"
@@ -86,19 +86,19 @@ def test_an_order_whose_provider_is_no_longer_on_the_hub_harms_no_other(orders: 
 
 
 def test_a_provider_that_is_no_longer_installed_fails_its_order_with_what_to_do(orders: Orders) -> None:
-    orders.place("blades", nodes={"fc430": 1})
+    orders.apply("blades", nodes={"fc430": 1})
     orders.patch({"status": {"provider": {"type": "acme.absent.rack"}}}, "blades", "status")
-    assert not orders.run("provision", "blades").go_on().is_successful
+    assert not orders.run("provision", "blades").complete().is_successful
     failure = orders.status("blades")["failure"]
     assert failure["reason"] == "UnknownProvider"
     assert "install its collection" in failure["message"]
 
 
 def test_a_provider_that_does_not_answer_fails_its_own_order_and_is_retried(mixed: Orders, service: OcmStandIn) -> None:
-    mixed.place("bare", nodes={"fc430": 1})
-    mixed.place("dedicated", nodes={"m5.xlarge": 2}, template="osd_small", raw_parameters="{}")
+    mixed.apply("bare", nodes={"fc430": 1})
+    mixed.apply("dedicated", nodes={"m5.xlarge": 2}, template="osd_small", raw_parameters="{}")
     nowhere = {"osd_small_url": "http://127.0.0.1:9", "osd_small_token_url": "http://127.0.0.1:9/token", "osd_small_token": OFFLINE_TOKEN}
-    failed = mixed.run("provision", "bare", "dedicated", site=nowhere).go_on()
+    failed = mixed.run("provision", "bare", "dedicated", site=nowhere).complete()
     assert not failed.is_successful
     assert mixed.status("bare")["phase"] in ("Progressing", "Ready")
     failure = mixed.status("dedicated")["failure"]
@@ -107,4 +107,4 @@ def test_a_provider_that_does_not_answer_fails_its_own_order_and_is_retried(mixe
     assert OFFLINE_TOKEN not in failed.messages
     mixed.provision("dedicated", site=site(service))
     assert len(service.clusters) == 1
-    mixed.run("delete", "bare", "dedicated").go_on(wait=120).successful()
+    mixed.run("delete", "bare", "dedicated").complete(wait=120).successful()

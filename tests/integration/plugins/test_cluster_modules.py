@@ -1,4 +1,4 @@
-"""The modules for one cluster, on one that nobody has ordered: made, looked at, scaled, equipped and removed by a real ansible-playbook."""
+"""The modules for a cluster without an order: created, read, scaled, equipped and deleted by a real ansible-playbook."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ def providers(hub: Access) -> list[dict[str, Any]]:
     return found
 
 
-def test_cluster_without_an_order_is_made_looked_at_and_removed(lab: Access, tmp_path: Path) -> None:
+def test_cluster_without_an_order_is_created_read_and_deleted(lab: Access, tmp_path: Path) -> None:
     tasks = [
-        cluster("foresee it", check=True),
+        cluster("predict it", check=True),
         on_lab("cluster_info", "there is none"),
         cluster("make it", wait=True, wait_timeout=120),
         cluster("make it again"),
         on_lab("cluster_info", "see it"),
         on_lab("cluster_info", "get the kubeconfig", with_kubeconfig=True) | {"register": "access"},
-        on_lab("cluster_node_set", "foresee a third node", check=True, resource_class="fc430", nodes=3),
+        on_lab("cluster_node_set", "predict a third node", check=True, resource_class="fc430", nodes=3),
         on_lab("cluster_node_set", "have a third node", resource_class="fc430", nodes=3),
         on_lab("cluster_node_set", "have it still", resource_class="fc430", nodes=3),
         on_lab("cluster_node_set", "have another class", resource_class="fc640", nodes=1),
         on_lab("cluster_node_set", "have it no longer", resource_class="fc640", nodes=0),
         cluster("as it was", check=True),
-        task("cluster_lock_info", "nobody has the lock", name="lab", namespace="clusters"),
-        cluster("foresee the end", check=True, state="absent"),
+        task("cluster_lock_info", "the lock is free", name="lab", namespace="clusters"),
+        cluster("predict the end", check=True, state="absent"),
         cluster("remove it", state="absent", wait=True, wait_timeout=120),
         cluster("remove it again", state="absent"),
     ]
@@ -67,7 +67,7 @@ def test_cluster_without_an_order_is_made_looked_at_and_removed(lab: Access, tmp
     assert HIDDEN not in played.output
     for name in ("make it again", "have it still", "remove it again"):
         assert not played[name].changed, name
-    for name in ("foresee it", "make it", "foresee a third node", "have a third node", "have it no longer", "as it was", "remove it"):
+    for name in ("predict it", "make it", "predict a third node", "have a third node", "have it no longer", "as it was", "remove it"):
         assert played[name].changed, name
     assert not played["there is none"].result["exists"]
     made = played["make it"].result["cluster"]
@@ -82,12 +82,12 @@ def test_cluster_without_an_order_is_made_looked_at_and_removed(lab: Access, tmp
         "deleting": False,
         "preexisting": False,
     }
-    foreseen, done = (
-        [(item["kind"], item["name"], item["action"]) for item in played[name].result["objects"]] for name in ("foresee it", "make it")
+    predicted, done = (
+        [(item["kind"], item["name"], item["action"]) for item in played[name].result["objects"]] for name in ("predict it", "make it")
     )
-    assert foreseen == done
+    assert predicted == done
     assert "censored" in played["get the kubeconfig"].result
-    assert played["nobody has the lock"].result["locks"][0]["free"]
+    assert played["the lock is free"].result["locks"][0]["free"]
     assert played["remove it"].result["gone"]
     assert lab.get("secret", "lab-pull-secret", "-n", "clusters") is None
     assert lab.get("nodepools", "-n", "clusters")["items"] == []
@@ -99,7 +99,7 @@ def test_identity_providers_are_merged_and_survive_a_change_of_the_cluster(lab: 
     secret = {"secrets": {"clientSecret": "{{ client_secret }}"}}
     tasks = [
         cluster("make it", settings={"configuration": own}),
-        on_lab("cluster_identity_provider", "foresee", check=True, **company, **secret),
+        on_lab("cluster_identity_provider", "predict", check=True, **company, **secret),
         on_lab("cluster_identity_provider", "add", **company, **secret),
         on_lab("cluster_identity_provider", "add again", **company, **secret),
         cluster("change it", settings={"configuration": own, "base_domain": "example.com"}),
@@ -112,7 +112,7 @@ def test_identity_providers_are_merged_and_survive_a_change_of_the_cluster(lab: 
     secrets = {"pull_secret": PULL_SECRET, "client_secret": HIDDEN}
     played = play(tmp_path, tasks, defaults={"kubeconfig": str(lab.kubeconfig)}, secrets=secrets)
     assert HIDDEN not in played.output
-    assert [played[name].changed for name in ("foresee", "add", "add again", "change it", "nothing to change")] == [
+    assert [played[name].changed for name in ("predict", "add", "add again", "change it", "nothing to change")] == [
         True,
         True,
         False,
@@ -133,13 +133,13 @@ def test_identity_providers_are_merged_and_survive_a_change_of_the_cluster(lab: 
 
 def test_second_task_on_a_cluster_is_refused_while_a_run_holds_its_lock(lab: Access, tmp_path: Path) -> None:
     tasks = [
-        task("cluster_lock", "take", name="lab", namespace="clusters", holder="somebody else", duration=600),
+        task("cluster_lock", "take", name="lab", namespace="clusters", holder="runner-b", duration=600),
         cluster("too late"),
-        cluster("too late to foresee", check=True),
+        cluster("too late to predict", check=True),
     ]
     played = play(tmp_path, tasks, defaults={"kubeconfig": str(lab.kubeconfig)}, secrets={"pull_secret": PULL_SECRET})
-    for name in ("too late", "too late to foresee"):
-        assert "somebody else" in played[name].message
+    for name in ("too late", "too late to predict"):
+        assert "runner-b" in played[name].message
     assert lab.get("hostedclusters", "-n", "clusters")["items"] == []
 
 
@@ -154,14 +154,14 @@ def test_task_on_the_cluster_of_an_order_takes_the_lock_of_the_order(quick_hub: 
         tasks = [
             task("cluster_lock", "take", **of_order, holder="a run", duration=600) | {"register": "taken"},
             task("cluster", "too early", cluster_order=order, **wanted),
-            task("cluster", "too early to foresee", check=True, cluster_order=order, **wanted),
+            task("cluster", "too early to predict", check=True, cluster_order=order, **wanted),
             task("cluster", "in the run", cluster_order=order, lock="{{ taken.lock }}", **wanted),
             task("cluster_node_set", "beside the run", cluster_order=order, resource_class="fc430", nodes=3),
-            task("cluster_lock", "give back", **of_order, holder="a run", state="released"),
+            task("cluster_lock", "release", **of_order, holder="a run", state="released"),
             task("cluster_node_set", "after the run", cluster_order=order, resource_class="fc430", nodes=3),
         ]
         played = play(tmp_path, tasks, defaults={"kubeconfig": str(quick_hub.kubeconfig)}, secrets={"pull_secret": PULL_SECRET})
-        for name in ("too early", "too early to foresee", "beside the run"):
+        for name in ("too early", "too early to predict", "beside the run"):
             assert "The lock of labs/lab is held by a run" in played[name].message
         assert played.fine("in the run").changed
         assert played.fine("after the run").changed
@@ -181,12 +181,14 @@ def test_examples_of_resources_in_a_real_cluster(hub: Access, tmp_path: Path) ->
         made = cluster("make it", wait=True, wait_timeout=170)
         have, remove = examples("cluster_resources")
         again = {**have, "name": "again"}
-        foreseen = {**have, "name": "foresee", "check_mode": True}
-        gone = {**remove, "name": "gone", "until": "result.gone", "retries": 30, "delay": 1, "register": "result"}
+        predicted = {**have, "name": "predict", "check_mode": True}
+        removed = {**remove, "name": "removed", "until": "result.gone", "retries": 30, "delay": 1, "register": "result"}
         secrets = {"pull_secret": PULL_SECRET}
-        played = play(tmp_path, [made, foreseen, have, again, remove, gone], defaults={"kubeconfig": str(hub.kubeconfig)}, secrets=secrets)
+        played = play(
+            tmp_path, [made, predicted, have, again, remove, removed], defaults={"kubeconfig": str(hub.kubeconfig)}, secrets=secrets
+        )
         assert played.code == 0, played.output
-        names = ("foresee", "Apply a quota", "again", "Delete the quota")
+        names = ("predict", "Apply a quota", "again", "Delete the quota")
         assert [played.fine(name).changed for name in names] == [True, True, False, True]
         assert {item["kind"] for item in played["Apply a quota"].result["objects"]} >= {"ResourceQuota"}
     finally:
@@ -197,9 +199,9 @@ def test_examples_of_resources_in_a_real_cluster(hub: Access, tmp_path: Path) ->
 def test_examples_of_cloud_providers(lab: Access, tmp_path: Path) -> None:
     with standing_in() as service:
         settings = {"url": service.url, "token_url": f"{service.url}{TOKEN_PATH}"}
-        place = {"cloud_provider": "aws", "region": "us-east-1", "node_requests": [{"resourceClass": "m5.xlarge", "numberOfNodes": 2}]}
+        where = {"cloud_provider": "aws", "region": "us-east-1", "node_requests": [{"resourceClass": "m5.xlarge", "numberOfNodes": 2}]}
         with_token = {"settings": settings, "secrets": {"token": "{{ token }}"}, "version": "4.18.1"}
-        made = task("cluster", "make it", name="lab", namespace="clusters", provider="ocm", **place, **with_token)
+        made = task("cluster", "make it", name="lab", namespace="clusters", provider="ocm", **where, **with_token)
         removed = task("cluster", "remove it", name="lab", namespace="clusters", provider="ocm", state="absent")
         defaults = {"kubeconfig": str(lab.kubeconfig)}
         played = play(tmp_path, [made, *examples("cloud_provider_info"), removed], defaults=defaults, secrets={"token": OFFLINE_TOKEN})

@@ -45,7 +45,7 @@ PREPARE = {
 def orders(hub: Access) -> Iterator[None]:
     """The namespace of the examples, for one test."""
     for left in (NAMESPACE, f"{NAMESPACE}-demo"):
-        until(lambda name=left: hub.get("namespace", name) is None, f"the namespace {left} of an earlier test is gone")
+        until(lambda name=left: hub.get("namespace", name) is None, f"the namespace {left} of an earlier test is deleted")
     hub.kubectl("create", "namespace", NAMESPACE)
     yield
     for order in hub.get("clusterorders", "-n", NAMESPACE)["items"]:
@@ -62,7 +62,7 @@ def examples(module: str) -> list[Task]:
     return tasks
 
 
-def place(hub: Access, name: str = "demo") -> None:
+def apply_order(hub: Access, name: str = "demo") -> None:
     spec = {"templateID": "ocp_4_17_small", "templateParameters": json.dumps({"pull_secret": PULL_SECRET})}
     metadata = {"name": name, "namespace": NAMESPACE, "labels": {"team": "blue"}}
     hub.apply({"apiVersion": "cloudkit.openshift.io/v1alpha1", "kind": "ClusterOrder", "metadata": metadata, "spec": spec})
@@ -74,8 +74,8 @@ def run(hub: Access, folder: Path, tasks: list[Task], *options: str) -> Played:
     return play(folder, tasks, *options, defaults=defaults, secrets={"pull_secret": PULL_SECRET}, ansible_eda={"event": event})
 
 
-def carry_out(hub: Access, playbook: str) -> None:
-    """What the rulebook would do, in its place."""
+def run_playbook(hub: Access, playbook: str) -> None:
+    """Run the playbook that the rulebook would run."""
     settings = {"KUBECONFIG": str(hub.kubeconfig), "ANSIBLE_COLLECTIONS_PATH": str(Path(sys.prefix) / "collections")}
     command = [str(Path(sys.executable).parent / "ansible-playbook"), f"{COLLECTION}.{playbook}"]
     values = {"cluster_order_name": "demo", "cluster_order_namespace": NAMESPACE, "cluster_wait_timeout": 120}
@@ -84,8 +84,8 @@ def carry_out(hub: Access, playbook: str) -> None:
 
 @pytest.mark.usefixtures("orders")
 def test_examples_of_reading_and_locking(hub: Access, tmp_path: Path) -> None:
-    place(hub)
-    place(hub, "second")
+    apply_order(hub)
+    apply_order(hub, "second")
     failure = {"reason": "TaskFailed", "message": "It broke.", "retryable": False, "attempts": 1}
     status = json.dumps({"status": {"phase": "Failed", "observedGeneration": 1, "failure": failure}})
     hub.kubectl("patch", "clusterorder", "second", "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p", status)
@@ -105,7 +105,7 @@ def test_examples_of_reading_and_locking(hub: Access, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("orders")
 def test_examples_of_a_run(hub: Access, tmp_path: Path) -> None:
-    place(hub)
+    apply_order(hub)
     # Extra variables win over those that the example gives the role, so this run breaks where a template would.
     broken = run(hub, tmp_path, examples("cluster_order_finish"), "-e", json.dumps({"template_parameters": {}}))
     assert broken.code != 0
@@ -138,16 +138,16 @@ def test_examples_of_a_run(hub: Access, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("orders")
 def test_examples_of_a_tenant(hub: Access, tmp_path: Path) -> None:
     def site() -> None:
-        """Make what is ordered, and take it away when it is withdrawn."""
+        """Create the ordered cluster, and delete it with the order."""
 
         def scaled() -> bool:
             order = hub.get("clusterorder", "demo", "-n", NAMESPACE)
             return bool(order and order["spec"]["nodeRequests"][0]["numberOfNodes"] == 3)
 
         until(scaled, "the order is scaled")
-        carry_out(hub, "create_cluster")
+        run_playbook(hub, "create_cluster")
         until(lambda: "deletionTimestamp" in hub.get("clusterorder", "demo", "-n", NAMESPACE)["metadata"], "the order is withdrawn")
-        carry_out(hub, "delete_cluster")
+        run_playbook(hub, "delete_cluster")
 
     with ThreadPoolExecutor(1) as threads:
         working = threads.submit(site)
@@ -212,9 +212,9 @@ def test_documentation_can_be_read_on_a_terminal(tmp_path: Path) -> None:
     done = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "WARNING" not in done.stderr
-    told = json.loads(done.stdout)
-    assert sorted(told) == [f"{COLLECTION}.{name}" for name in ALL]
-    for name, parts in told.items():
+    documented = json.loads(done.stdout)
+    assert sorted(documented) == [f"{COLLECTION}.{name}" for name in ALL]
+    for name, parts in documented.items():
         assert parts["doc"]["options"], name
         assert parts["doc"]["has_action"], name
         assert parts["examples"], name

@@ -31,7 +31,7 @@ HOOK = f"""
 
 
 def test_tasks_of_a_run_have_the_order_and_may_name_another_cluster(orders: Orders) -> None:
-    orders.place(nodes={"fc430": 1})
+    orders.apply(nodes={"fc430": 1})
     hooks = {"post_install": [orders.role("another", {"tasks/main.yml": HOOK})]}
     orders.play("create_cluster", cluster_hooks=hooks).successful()
     token = f"{orders.group}/lock-token"

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
 
-from ..support.playbooks import Object, Played, Task, play, task
+from ..support.playbooks import Played, Task, play, task
 
 TEMPLATE = "ocp_4_17_small"
 SECRET = "hunter2-do-not-show"  # noqa: S105 made up
@@ -43,7 +44,7 @@ def order(namespace: str, name: str = "demo", **spec: Any) -> Object:
 
 
 def in_status(hub: Access, namespace: str, name: str, status: Object) -> None:
-    """An order of somebody else's making, whose status is this."""
+    """Create an order as another manager, with this status."""
     hub.apply(order(namespace, name))
     patch = json.dumps({"status": status})
     hub.kubectl("patch", "clusterorder", name, "-n", namespace, "--subresource=status", "--type=merge", "-p", patch)
@@ -56,11 +57,11 @@ def is_silent(played: Played, kubeconfig: Object) -> None:
         assert str(secret) not in played.output
 
 
-def test_order_is_placed_changed_and_withdrawn(kube: Kube, namespace: str, kubeconfig: Object, tmp_path: Path) -> None:
+def test_order_is_created_changed_and_deleted(kube: Kube, namespace: str, kubeconfig: Object, tmp_path: Path) -> None:
     def ordered(called: str, /, *, check: bool = False, **arguments: Any) -> Task:
         return task("cluster_order", called, check=check, **{"name": "demo", "namespace": namespace} | arguments)
 
-    def looked(called: str, /, **arguments: Any) -> Task:
+    def info(called: str, /, **arguments: Any) -> Task:
         return task("cluster_order_info", called, **{"name": "demo", "namespace": namespace} | arguments)
 
     parameters = {"pull_secret": "{{ pull_secret }}", "base_domain": "example.com"}
@@ -68,30 +69,30 @@ def test_order_is_placed_changed_and_withdrawn(kube: Kube, namespace: str, kubec
     three = {"node_requests": [{"resourceClass": "fc430", "numberOfNodes": 3}, {"resourceClass": "fc640", "numberOfNodes": 1}]}
     other = {"template_parameters": parameters | {"pull_secret": "{{ pull_secret }} "}}
     tasks = [
-        ordered("foresee the placing", check=True, **first),
-        looked("see nothing yet"),
-        ordered("place", **first),
-        ordered("place again", **first),
-        ordered("foresee nothing", check=True, **first),
+        ordered("predict the creation", check=True, **first),
+        info("see nothing yet"),
+        ordered("apply", **first),
+        ordered("apply again", **first),
+        ordered("predict nothing", check=True, **first),
         ordered("name the template in full", template_id=f"openfleet.clusters.{TEMPLATE}"),
-        ordered("foresee three", check=True, **three),
-        looked("see two still"),
+        ordered("predict three", check=True, **three),
+        info("see two still"),
         ordered("scale", **three),
         ordered("scale again", **three),
         ordered("change a secret", **other),
         ordered("take a class out", node_requests=TWO_NODES),
         ordered("put on a label", labels={"stage": "test"}),
         ordered("put on an annotation", annotations={"example.com/note": "hello"}),
-        looked("see it"),
-        looked("see it by its label", name=None, label_selectors=["team in (blue, red)", "stage=test"]),
-        looked("see none of another label", label_selectors=["team=red"]),
-        looked("see none of a phase", phases=["Ready", "Failed"]),
+        info("see it"),
+        info("see it by its label", name=None, label_selectors=["team in (blue, red)", "stage=test"]),
+        info("see none of another label", label_selectors=["team=red"]),
+        info("see none of a phase", phases=["Ready", "Failed"]),
         ordered("change the template", template_id="ocp_4_17_small_idp"),
-        ordered("foresee the end", check=True, state="absent"),
-        looked("see it still"),
+        ordered("predict the end", check=True, state="absent"),
+        info("see it still"),
         ordered("withdraw", state="absent", wait=True, wait_timeout=30),
         ordered("withdraw again", state="absent", wait=True),
-        looked("see it no more"),
+        info("see it no more"),
     ]
     # The credentials are those of the group, and given by their content.
     played = play(
@@ -102,15 +103,15 @@ def test_order_is_placed_changed_and_withdrawn(kube: Kube, namespace: str, kubec
 
     changes = {name for name, answer in played.answers.items() if answer.changed}
     assert changes == {
-        "foresee the placing",
-        "place",
-        "foresee three",
+        "predict the creation",
+        "apply",
+        "predict three",
         "scale",
         "change a secret",
         "take a class out",
         "put on a label",
         "put on an annotation",
-        "foresee the end",
+        "predict the end",
         "withdraw",
     }
     assert [name for name, answer in played.answers.items() if answer.failed] == ["change the template"]
@@ -118,17 +119,17 @@ def test_order_is_placed_changed_and_withdrawn(kube: Kube, namespace: str, kubec
     assert "place another order" in played["change the template"].message
 
     assert played["see nothing yet"].result["orders"] == []
-    assert played["foresee the placing"].result["order"]["spec"] == played["place"].result["order"]["spec"]
+    assert played["predict the creation"].result["order"]["spec"] == played["apply"].result["order"]["spec"]
     assert played["see two still"].result["orders"][0]["spec"]["nodeRequests"] == TWO_NODES
-    assert played["foresee three"].result["order"]["spec"]["nodeRequests"] == three["node_requests"]
-    (seen,) = played["see it"].result["orders"]
-    assert seen["spec"] == {"templateID": TEMPLATE, "templateParameters": ["base_domain", "pull_secret"], "nodeRequests": TWO_NODES}
-    assert seen["metadata"]["labels"] == {"team": "blue", "cost": "5", "stage": "test"}
-    assert seen["next_action"] == "provision"
-    assert played["see it by its label"].result["orders"] == [seen]
+    assert played["predict three"].result["order"]["spec"]["nodeRequests"] == three["node_requests"]
+    (shown,) = played["see it"].result["orders"]
+    assert shown["spec"] == {"templateID": TEMPLATE, "templateParameters": ["base_domain", "pull_secret"], "nodeRequests": TWO_NODES}
+    assert shown["metadata"]["labels"] == {"team": "blue", "cost": "5", "stage": "test"}
+    assert shown["next_action"] == "provision"
+    assert played["see it by its label"].result["orders"] == [shown]
     for name in ("see none of another label", "see none of a phase", "see it no more"):
         assert played[name].result["orders"] == []
-    assert played["see it still"].result["orders"] == [seen]
+    assert played["see it still"].result["orders"] == [shown]
 
     scaled = played["scale"].result["diff"]
     assert scaled["before_header"] == f"ClusterOrder {namespace}/demo"
@@ -154,11 +155,11 @@ def test_order_that_another_manager_has_made(hub: Access, kube: Kube, namespace:
         ordered("ask for what is there", **same),
         ordered("meet the other", **more),
         ordered("meet the other's class", node_requests=TWO_NODES),
-        ordered("foresee to take over", **more, force=True, check=True),
+        ordered("predict to take over", **more, force=True, check=True),
         ordered("take over", **more, force=True),
         ordered("take over again", **more, force=True),
         ordered("change what is ours now", node_requests=TWO_NODES),
-        task("cluster_order_info", "look", name="demo", namespace=namespace),
+        task("cluster_order_info", "list", name="demo", namespace=namespace),
     ]
     played = play(tmp_path, tasks, secrets={"pull_secret": PULL_SECRET}, environment={"K8S_AUTH_KUBECONFIG": str(hub.kubeconfig)})
     assert played.code == 0, played.output
@@ -168,16 +169,16 @@ def test_order_that_another_manager_has_made(hub: Access, kube: Kube, namespace:
     assert "kubectl-client-side-apply owns .spec.nodeRequests" in played["meet the other"].message
     assert "force=true" in played["meet the other"].message
     assert "fc640" in played["meet the other's class"].message
-    foreseen, taken = played.fine("foresee to take over"), played.fine("take over")
-    assert foreseen.changed
+    predicted, taken = played.fine("predict to take over"), played.fine("take over")
+    assert predicted.changed
     assert taken.changed
-    assert foreseen.result["order"]["spec"] == taken.result["order"]["spec"]
+    assert predicted.result["order"]["spec"] == taken.result["order"]["spec"]
     assert taken.result["order"]["spec"]["nodeRequests"] == more["node_requests"]
     assert not played.fine("take over again").changed
     assert played.fine("change what is ours now").changed
-    (seen,) = played["look"].result["orders"]
-    assert seen["spec"] == {"templateID": TEMPLATE, "templateParameters": ["pull_secret"], "nodeRequests": TWO_NODES}
-    assert "annotations" not in seen["metadata"] or seen["metadata"]["annotations"] == {}
+    (shown,) = played["list"].result["orders"]
+    assert shown["spec"] == {"templateID": TEMPLATE, "templateParameters": ["pull_secret"], "nodeRequests": TWO_NODES}
+    assert "annotations" not in shown["metadata"] or shown["metadata"]["annotations"] == {}
     stored = kube.get("cloudkit.openshift.io/v1alpha1", "ClusterOrder", "demo", namespace)
     assert json.loads(stored["spec"]["templateParameters"]) == {"pull_secret": PULL_SECRET}
 
@@ -235,11 +236,11 @@ def test_waiting_ends_with_the_order_and_mistakes_with_one_message(hub: Access, 
         task("cloud_provider_info", "no clouds", name="x", namespace=namespace, provider="hypershift"),
         task("cluster_identity_provider", "no type", name="x", namespace=namespace, provider="hypershift", identity_provider="a"),
         task("cluster_lock", "no order"),
-        task("cluster_lock", "no place", name="demo"),
+        task("cluster_lock", "no reference", name="demo"),
         task("cluster_lock", "bad order", orders=["demo"]),
         task("cluster_lock", "too short", name="demo", namespace=namespace, duration=1),
         task("cluster_lock", "bad number", name="demo", namespace=namespace, duration="long"),
-        task("cluster_lock_info", "bad place", orders=["a/b/c"]),
+        task("cluster_lock_info", "bad reference", orders=["a/b/c"]),
         task("cluster_order_info", "all that are there", namespace=namespace),
     ]
     secrets = {"pull_secret": PULL_SECRET, "a_date": datetime.date(2025, 1, 1)}
@@ -287,11 +288,11 @@ def test_waiting_ends_with_the_order_and_mistakes_with_one_message(hub: Access, 
         "no clouds": "The provider hypershift does not support cloud providers.",
         "no type": "type",
         "no order": "give name and namespace, or orders",
-        "no place": "give both",
+        "no reference": "give both",
         "bad order": "<namespace>/<name>",
         "too short": "3 seconds at least",
         "bad number": "duration",
-        "bad place": "<namespace>/<name>",
+        "bad reference": "<namespace>/<name>",
     }
     for name, text in said.items():
         message = played[name].message
@@ -303,46 +304,46 @@ def test_waiting_ends_with_the_order_and_mistakes_with_one_message(hub: Access, 
 
 
 def test_lock_is_held_by_one_for_as_long_as_its_run(kube: Kube, namespace: str, kubeconfig: Object, tmp_path: Path) -> None:
-    lease.acquire(kube, namespace, "taken", "somebody", duration=600)
+    lease.acquire(kube, namespace, "taken", "another-run", duration=600)
 
     def locked(called: str, /, *, check: bool = False, **arguments: Any) -> Task:
         return task("cluster_lock", called, check=check, **{"name": "demo", "namespace": namespace, "duration": 12} | arguments)
 
-    def looked(called: str, /, **arguments: Any) -> Task:
+    def info(called: str, /, **arguments: Any) -> Task:
         return task("cluster_lock_info", called, **{"name": "demo", "namespace": namespace} | arguments)
 
     both = {"name": None, "namespace": None, "orders": [f"{namespace}/taken", {"namespace": namespace, "name": "another"}]}
     tasks = [
-        looked("see that it is free"),
-        locked("foresee", check=True),
-        looked("see that it is free still"),
+        info("see that it is free"),
+        locked("predict", check=True),
+        info("see that it is free still"),
         locked("take"),
         locked("take again"),
-        locked("foresee nothing", check=True),
-        looked("see who has it") | {"register": "before"},
+        locked("predict nothing", check=True),
+        info("see who has it") | {"register": "before"},
         locked("another is refused", holder="another"),
         locked("another is refused in check mode", holder="another", check=True),
         locked("another waits in vain", holder="another", wait_timeout=1),
-        locked("another gives nothing back", holder="another", state="released"),
+        locked("another releases nothing", holder="another", state="released"),
         locked("all or none", **both),
-        looked("see that none was taken", name="another"),
-        looked("see that it is renewed")
+        info("see that none was taken", name="another"),
+        info("see that it is renewed")
         | {"register": "after", "until": "after.locks[0].expires > before.locks[0].expires", "retries": 60, "delay": 1},
-        locked("foresee its return", state="released", check=True),
-        locked("give back", state="released"),
-        locked("give back again", state="released"),
-        looked("see that it is free again"),
+        locked("predict the release", state="released", check=True),
+        locked("release", state="released"),
+        locked("release again", state="released"),
+        info("see that it is free again"),
         locked("take once more"),
-        looked("see all", name=None),
+        info("see all", name=None),
     ]
     played = play(tmp_path, tasks, defaults={"kubeconfig": "{{ kubeconfig }}"}, secrets={"kubeconfig": kubeconfig})
     assert played.code == 0, played.output
     is_silent(played, kubeconfig)
     assert {name for name, answer in played.answers.items() if answer.changed} == {
-        "foresee",
+        "predict",
         "take",
-        "foresee its return",
-        "give back",
+        "predict the release",
+        "release",
         "take once more",
     }
     refused = ("another is refused", "another is refused in check mode", "another waits in vain")
@@ -350,25 +351,25 @@ def test_lock_is_held_by_one_for_as_long_as_its_run(kube: Kube, namespace: str, 
     taken = played["take"].result
     for name in refused:
         assert f"The lock of {namespace}/demo is held by {taken['holder']}" in played[name].message
-    assert "is held by somebody" in played["all or none"].message
+    assert "is held by another-run" in played["all or none"].message
 
-    def told(name: str) -> Object:
+    def reported(name: str) -> Object:
         (lock,) = played[name].result["locks"]
         return dict(lock)
 
-    assert taken["token"] == taken["lock"]["token"] == played["foresee"].result["token"] == 1
+    assert taken["token"] == taken["lock"]["token"] == played["predict"].result["token"] == 1
     assert played["take again"].result["token"] == 1
     assert played["take once more"].result["token"] == 2
-    assert told("see who has it")["holder"] == taken["holder"]
+    assert reported("see who has it")["holder"] == taken["holder"]
     for name in ("see that it is free", "see that it is free still", "see that it is free again", "see that none was taken"):
-        assert told(name)["free"], name
-        assert told(name)["expires"] is None
-    assert not told("see that it is renewed")["free"]
-    assert told("see that it is renewed")["holder"] == taken["holder"]
-    assert played["give back"].result["released"] == [f"{namespace}/demo"]
+        assert reported(name)["free"], name
+        assert reported(name)["expires"] is None
+    assert not reported("see that it is renewed")["free"]
+    assert reported("see that it is renewed")["holder"] == taken["holder"]
+    assert played["release"].result["released"] == [f"{namespace}/demo"]
     everything = {lock["order"]: lock["free"] for lock in played["see all"].result["locks"]}
     assert everything == {"another": True, "demo": False, "taken": False}
-    # The run has ended with the lock in its hands, and nobody renews it any more.
+    # The run has ended without a release, and no process renews its lock any more.
     until(lambda: lease.read(kube, namespace, "demo").is_free(kube.server_time()), "the lock of a run that ended is free")
 
 
@@ -398,16 +399,16 @@ def test_steps_of_a_run_are_repeatable_and_silent(hub: Access, kube: Kube, names
     prepared = {"step": "provision", **named}
     four = [{"resourceClass": "fc430", "numberOfNodes": 4}]
     tasks = [
-        task("cluster_order_prepare", "foresee", check=True, **prepared),
+        task("cluster_order_prepare", "predict", check=True, **prepared),
         task("cluster_lock_info", "lock is free", **named),
         task("cluster_order_prepare", "prepare", **prepared) | {"register": "first"},
         task("cluster_order_prepare", "prepare in between", **prepared),
-        cluster("foresee the cluster", "first", check=True),
+        cluster("predict the cluster", "first", check=True),
         cluster("make the cluster", "first"),
         cluster("make it again", "first"),
-        cluster("foresee nothing", "first", check=True),
-        cluster("foresee more nodes", "first", check=True, node_requests=four),
-        finished("foresee the finish", "first", check=True),
+        cluster("predict nothing", "first", check=True),
+        cluster("predict more nodes", "first", check=True, node_requests=four),
+        finished("predict the finish", "first", check=True),
         finished("finish", "first"),
         task("cluster_lock_info", "lock is free after it", **named),
         task("cluster_order_prepare", "prepare a second time", **prepared) | {"register": "second"},
@@ -415,10 +416,10 @@ def test_steps_of_a_run_are_repeatable_and_silent(hub: Access, kube: Kube, names
         cluster("a late writer", "first", node_requests=four),
         finished("finish with a failure", "second", failure={"task": "Do it", "error": "It broke."}),
         task("cluster_order_info", "see the failure", **named),
-        task("cluster_order_status", "foresee the status", check=True, **named),
+        task("cluster_order_status", "predict the status", check=True, **named),
         task("cluster_order_status", "nothing new of all") | {"vars": {"ansible_eda": {"event": {"payload": {"metadata": named}}}}},
         task("cluster_order_prepare", "prepare the end", **prepared | {"step": "delete"}) | {"register": "third"},
-        cluster("foresee the end", "third", check=True, state="absent"),
+        cluster("predict the end", "third", check=True, state="absent"),
         cluster("end", "third", state="absent"),
         finished("finish the end", "third", step="delete", wait_timeout=60),
         task("cluster_order_status", "no order any more", **named),
@@ -427,21 +428,21 @@ def test_steps_of_a_run_are_repeatable_and_silent(hub: Access, kube: Kube, names
     assert played.code == 0, played.output
     is_silent(played, kubeconfig)
     assert {name for name, answer in played.answers.items() if answer.failed} == {"a late writer", "finish with a failure"}
-    for name in ("make it again", "foresee nothing", "nothing to do the second time", "prepare in between", "prepare a second time"):
+    for name in ("make it again", "predict nothing", "nothing to do the second time", "prepare in between", "prepare a second time"):
         assert not played[name].changed, name
-    for name in ("foresee", "prepare", "foresee the cluster", "make the cluster", "foresee more nodes", "foresee the end", "end"):
+    for name in ("predict", "prepare", "predict the cluster", "make the cluster", "predict more nodes", "predict the end", "end"):
         assert played.answers[name].changed or "censored" in played.answers[name].result, name
     for name in ("lock is free", "lock is free after it"):
         assert played[name].result["locks"][0]["free"], name
     made = [(item["kind"], item["action"]) for item in played["make the cluster"].result["objects"]]
     assert made == [("Secret", "created"), ("Secret", "created"), ("HostedCluster", "created"), ("NodePool", "created")]
-    assert [tuple(item.values()) for item in played["foresee the cluster"].result["objects"]] == [
+    assert [tuple(item.values()) for item in played["predict the cluster"].result["objects"]] == [
         tuple(item.values()) for item in played["make the cluster"].result["objects"]
     ]
     shown = {part["after_header"].partition(" ")[0]: part["after"] for part in played["make the cluster"].result["diff"]}
     assert '"password": "(hidden)"' in shown["Secret"] or '".dockerconfigjson": "(hidden)"' in shown["Secret"]
     assert RELEASE in shown["HostedCluster"]
-    (nodes,) = played["foresee more nodes"].result["diff"]
+    (nodes,) = played["predict more nodes"].result["diff"]
     assert '"replicas": 2' in nodes["before"]
     assert '"replicas": 4' in nodes["after"]
     assert "later run" in played["a late writer"].message or "is lost" in played["a late writer"].message
@@ -453,18 +454,18 @@ def test_steps_of_a_run_are_repeatable_and_silent(hub: Access, kube: Kube, names
     assert kube.find("v1", "Namespace", f"{namespace}-demo") is None
 
 
-def test_tenant_who_may_only_see_orders_is_told_of_them(hub: Access, namespace: str, tmp_path: Path) -> None:
+def test_tenant_who_may_only_read_orders_gets_them(hub: Access, namespace: str, tmp_path: Path) -> None:
     hub.apply(order(namespace))
     hub.kubectl("create", "role", "tenant", "-n", namespace, "--verb=get,list", "--resource=clusterorders.cloudkit.openshift.io")
     hub.kubectl("create", "rolebinding", "tenant", "-n", namespace, "--role=tenant", "--user=tenant")
     tasks = [
-        task("cluster_order_info", "look", namespace=namespace),
-        task("cluster_order_info", "look everywhere"),
-        task("cluster_order", "place", name="other", namespace=namespace, template_id=TEMPLATE),
+        task("cluster_order_info", "list", namespace=namespace),
+        task("cluster_order_info", "list everywhere"),
+        task("cluster_order", "apply", name="other", namespace=namespace, template_id=TEMPLATE),
     ]
     played = play(tmp_path, tasks, defaults={"kubeconfig": str(hub.kubeconfig), "impersonate_user": "tenant"})
-    (seen,) = played.fine("look").result["orders"]
-    assert seen["spec"]["templateParameters"] == ["pull_secret"]
-    assert "next_action" not in seen
-    for name in ("look everywhere", "place"):
+    (shown,) = played.fine("list").result["orders"]
+    assert shown["spec"]["templateParameters"] == ["pull_secret"]
+    assert "next_action" not in shown
+    for name in ("list everywhere", "apply"):
         assert "grant the verb" in played[name].message

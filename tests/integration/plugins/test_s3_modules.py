@@ -144,7 +144,7 @@ def test_state_and_decision_are_written_under_the_epoch_and_once(tasks: Tasks, d
     assert DecisionStore(documents, WORKLOAD).read().decision == {"cluster": "west"}
 
 
-def test_workloads_with_the_same_key_are_told_apart(tasks: Tasks) -> None:
+def test_workloads_with_the_same_key_are_distinguished(tasks: Tasks) -> None:
     tasks.values("s3_lock", namespace="a-b", name="c", holder="east")
     for module in ("s3_lock", "s3_state", "s3_decision"):
         refused = tasks(module, namespace="a", name="b-c")

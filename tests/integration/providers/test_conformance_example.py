@@ -111,7 +111,7 @@ def test_order_for_a_template_of_the_example_is_carried_out(orders: Orders) -> N
     install(orders.folder / "collections")
     with ApiProxy(orders.hub.kubeconfig, orders.folder).open() as proxy:
         rack = Rack(orders.hub, orders.working(), proxy)
-        orders.place(template="acme.metal.blades", raw_parameters='{"rack": "r1"}')
+        orders.apply(template="acme.metal.blades", raw_parameters='{"rack": "r1"}')
         orders.play("create_cluster").successful()
         assert orders.status()["phase"] == "Progressing"
         assert orders.status()["provider"]["type"] == "acme.metal.rack"
@@ -122,10 +122,10 @@ def test_order_for_a_template_of_the_example_is_carried_out(orders: Orders) -> N
         assert orders.status()["nodeSets"] == [{"resourceClass": "blade", "requested": 2, "ready": 2}]
         assert orders.play("create_cluster").successful().changed == 0
         orders.play("delete_cluster").successful()
-        assert not orders.is_gone()
+        assert not orders.is_deleted()
         rack.go_on("demo")
         orders.delete()
-        assert orders.is_gone()
+        assert orders.is_deleted()
 
 
 def test_playbook_uses_it_by_its_dotted_name(example: Path, orders: Orders) -> None:

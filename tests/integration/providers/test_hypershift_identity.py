@@ -75,7 +75,7 @@ class Site:
         return [item["name"] for item in (self.oauth() or {}).get("identityProviders", [])]
 
     def by_hand(self, *names: str) -> None:
-        """What somebody does with an editor, who knows nothing of us."""
+        """Set the identity providers with another field manager, as `kubectl edit` does."""
         changes = {"spec": {"configuration": {"oauth": {"identityProviders": [*map(google, names)]}}}}
         cluster = ("hostedcluster", "demo", "-n", self.namespace)
         self._hub.kubectl("patch", *cluster, "--type=merge", "--field-manager=an-editor", "-p", json.dumps(changes))
@@ -98,7 +98,7 @@ def test_what_others_have_added_stays_when_the_cluster_is_changed(site: Site) ->
     assert not site.ask("own", "second")
 
 
-def test_what_was_asked_for_and_is_no_longer_goes_and_nothing_else(site: Site) -> None:
+def test_what_is_no_longer_asked_for_is_removed_and_nothing_else(site: Site) -> None:
     site.ask("own", "old")
     site.provider().add_identity_provider(NOTHING, IdentityProvider("added", "Google", {"clientID": "x"}))
     site.by_hand(*site.names(), "hand")
@@ -122,7 +122,7 @@ def test_what_others_have_added_to_a_cluster_without_any_stays(site: Site) -> No
     assert site.names() == ["own", "hand"]
 
 
-def test_what_somebody_adds_while_the_cluster_is_being_changed_stays(site: Site) -> None:
+def test_what_another_manager_adds_while_the_cluster_is_being_changed_stays(site: Site) -> None:
     class Meanwhile(Kube):
         done = False
 
@@ -157,7 +157,7 @@ def test_the_last_one_leaves_no_configuration_behind(site: Site, written_by_othe
     assert not any(change.changed for change in again.changes)
 
 
-def test_other_settings_of_the_login_stay_when_the_last_one_goes(site: Site) -> None:
+def test_other_settings_of_the_login_stay_when_the_last_one_is_removed(site: Site) -> None:
     tokens = {"tokenConfig": {"accessTokenMaxAgeSeconds": 600}}
     site.ask("own", **tokens)
     site.ask(**tokens)

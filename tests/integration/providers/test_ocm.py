@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Forbidden, Invalid, Unauthorized
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
@@ -35,7 +36,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm.p
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm.secret import FINALIZER
 
 from ..support.ocm_site import LABELS, Runs, standing_in
-from ..support.ocm_standin import OFFLINE_TOKEN, Object, OcmStandIn, Refused
+from ..support.ocm_standin import OFFLINE_TOKEN, OcmStandIn, Refused
 
 NOTHING = ObservedCluster()
 CONFIG: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}, "data": {"a": "1"}}
@@ -55,14 +56,14 @@ def service() -> Iterator[OcmStandIn]:
 
 
 @pytest.fixture(scope="module")
-def place(hub: Access) -> Iterator[tuple[Kube, str]]:
+def kube_namespace(hub: Access) -> Iterator[tuple[Kube, str]]:
     with fresh_namespace(hub) as namespace:
         yield Kube.connect({"kubeconfig": str(hub.kubeconfig)}), namespace
 
 
 @pytest.fixture
-def runs(place: tuple[Kube, str], service: OcmStandIn) -> Iterator[Runs]:
-    runs = Runs(*place, service)
+def runs(kube_namespace: tuple[Kube, str], service: OcmStandIn) -> Iterator[Runs]:
+    runs = Runs(*kube_namespace, service)
     yield runs
     runs.clean_up()
 
@@ -70,7 +71,7 @@ def runs(place: tuple[Kube, str], service: OcmStandIn) -> Iterator[Runs]:
 # From nothing to a cluster, and back
 
 
-def test_cluster_is_made_watched_and_taken_away(runs: Runs, service: OcmStandIn) -> None:
+def test_cluster_is_created_observed_and_deleted(runs: Runs, service: OcmStandIn) -> None:
     provider = runs.provider()
     spec = provider.create(runs.request(multi_az=True, settings={"properties": {"team": "blue"}}))
     assert (spec.status, spec.internal_id, spec.multi_az) == ("cluster_accepted", "id2", True)
@@ -79,12 +80,12 @@ def test_cluster_is_made_watched_and_taken_away(runs: Runs, service: OcmStandIn)
     assert made["properties"] == {"team": "blue", OWNER: f"{runs.kube.cluster_id()}/{runs.namespace}/{runs.name}"}
     assert made["version"] == {"id": "openshift-v4.18.1", "channel_group": "stable"}
     stored = ObservedCluster.from_stored(spec.to_stored())
-    seen = []
+    observed = []
     for _step in range(3):
-        seen.append(runs.provider(looking=True).status(stored).status)
+        observed.append(runs.provider(read_only=True).status(stored).status)
         service.advance()
-    assert seen == ["cluster_accepted", "cluster_provisioning", "ready"]
-    ready = runs.provider(looking=True).status(stored)
+    assert observed == ["cluster_accepted", "cluster_provisioning", "ready"]
+    ready = runs.provider(read_only=True).status(stored)
     assert ready.api_url.startswith("https://api.demo-")
     assert (ready.version, ready.region, ready.cloud_provider) == ("4.18.1", "us-east-1", "aws")
     assert service.shelf("id2", "machine_pools")["worker"]["replicas"] == 3, "two nodes would not fill three zones"
@@ -94,18 +95,18 @@ def test_cluster_is_made_watched_and_taken_away(runs: Runs, service: OcmStandIn)
     assert runs.provider().delete(stored) is False
     assert len([write for write in service.writes() if write.startswith("DELETE")]) == 1, "it is asked for once"
     service.advance()
-    assert runs.secret() is not None, "kept until the cluster is gone"
+    assert runs.secret() is not None, "kept until the cluster is deleted"
     assert runs.provider().status(stored).status == "cleanup"
     assert runs.provider().delete(stored) is True
     assert runs.secret() is None
-    assert runs.provider().delete(stored) is True, "also after it has gone"
+    assert runs.provider().delete(stored) is True, "also after it was deleted"
     assert runs.provider().status(stored).is_absent
 
 
-def test_what_never_was_is_gone_and_needs_no_token(runs: Runs, service: OcmStandIn) -> None:
+def test_a_cluster_that_never_existed_is_deleted_without_a_token(runs: Runs, service: OcmStandIn) -> None:
     assert runs.provider().delete(NOTHING) is True
     assert runs.provider().status(NOTHING).is_absent
-    assert service.seen == []
+    assert service.requests == []
 
 
 def test_second_create_finds_the_first_and_writes_nothing(runs: Runs, service: OcmStandIn) -> None:
@@ -123,11 +124,11 @@ def test_run_that_was_killed_before_anything_was_kept_is_found_again(runs: Runs)
 
 
 def test_two_creates_at_once_make_one_cluster(runs: Runs, service: OcmStandIn) -> None:
-    both_looked = threading.Barrier(2)
+    both_searched = threading.Barrier(2)
 
     class Slow(ClusterProvider):
         def _make(self, body: Object) -> Object:
-            both_looked.wait(30)
+            both_searched.wait(30)
             return super()._make(body)
 
     specs: list[ObservedCluster] = []
@@ -142,10 +143,10 @@ def test_two_creates_at_once_make_one_cluster(runs: Runs, service: OcmStandIn) -
 
 def test_id_of_an_earlier_cluster_does_not_hide_the_one_that_is_there(runs: Runs) -> None:
     made = runs.provider().create(runs.request())
-    assert runs.provider().status(ObservedCluster(internal_id="long-gone")).internal_id == made.internal_id
+    assert runs.provider().status(ObservedCluster(internal_id="long-deleted")).internal_id == made.internal_id
 
 
-def test_cluster_of_somebody_else_is_left_alone(runs: Runs, service: OcmStandIn) -> None:
+def test_cluster_of_another_owner_is_skipped(runs: Runs, service: OcmStandIn) -> None:
     runs.provider().create(runs.request())
     next(iter(service.clusters.values()))["properties"] = {}
     for call in (lambda: runs.provider().create(runs.request()), lambda: runs.provider().delete(NOTHING)):
@@ -154,7 +155,7 @@ def test_cluster_of_somebody_else_is_left_alone(runs: Runs, service: OcmStandIn)
     assert len(service.writes()) == 1
 
 
-def test_hubs_of_one_organization_have_a_cluster_each_for_the_same_place(runs: Runs, service: OcmStandIn, quick_hub: Access) -> None:
+def test_hubs_of_one_organization_have_a_cluster_each_for_the_same_reference(runs: Runs, service: OcmStandIn, quick_hub: Access) -> None:
     first = runs.provider().create(runs.request())
     quick_hub.kubectl("create", "namespace", runs.namespace)
     other = Runs(Kube.connect({"kubeconfig": str(quick_hub.kubeconfig)}), runs.namespace, service, runs.name)
@@ -174,7 +175,7 @@ def test_hubs_of_one_organization_have_a_cluster_each_for_the_same_place(runs: R
         quick_hub.kubectl("delete", "namespace", runs.namespace, "--wait=false")
 
 
-def test_cluster_that_is_known_by_its_id_is_taken_along_to_another_hub(runs: Runs, service: OcmStandIn) -> None:
+def test_cluster_that_is_known_by_its_id_is_adopted_by_another_hub(runs: Runs, service: OcmStandIn) -> None:
     spec = runs.ready()
     noted = service.clusters[spec.internal_id]["properties"]
     service.clusters[spec.internal_id] |= {"name": "demo-of-old", "properties": {**noted, OWNER: "the-old-hub/a/b"}}
@@ -188,7 +189,7 @@ def test_which_hub_it_is_costs_one_request_a_connection(runs: Runs) -> None:
     spec = runs.ready()
     kube = Kube(runs.kube.target)
     sent = []
-    for _look in range(3):
+    for _call in range(3):
         before = kube.requests
         ClusterProvider(ClusterRef(kube, runs.name, runs.namespace)).status(spec)
         sent.append(kube.requests - before)
@@ -203,7 +204,7 @@ def test_factory_knows_it() -> None:
 
 
 def test_secret_holds_what_later_calls_need_and_no_more(runs: Runs, service: OcmStandIn) -> None:
-    keys = {"aws_access_key_id": "AKIA-of-nobody", "aws_secret_access_key": "key-of-nobody"}
+    keys = {"aws_access_key_id": "AKIA-made-up", "aws_secret_access_key": "key-made-up"}
     runs.provider().create(runs.request(settings={"ccs": True, "aws_account_id": "123"}, secrets=keys))
     secret = runs.secret()
     assert secret is not None
@@ -219,7 +220,7 @@ def test_secret_holds_what_later_calls_need_and_no_more(runs: Runs, service: Ocm
     assert service.clusters["id2"]["ccs"] == {"enabled": True}
 
 
-def test_secret_that_is_deleted_by_hand_stays_until_the_cluster_is_gone(runs: Runs, service: OcmStandIn) -> None:
+def test_secret_that_is_deleted_by_hand_stays_until_the_cluster_is_deleted(runs: Runs, service: OcmStandIn) -> None:
     spec = runs.provider().create(runs.request())
     found = runs.kube.get("v1", "Secret", f"{runs.name}-ocm", runs.namespace)
     assert found["metadata"]["finalizers"] == [FINALIZER]
@@ -254,7 +255,7 @@ def test_token_that_a_site_has_put_there_is_used(runs: Runs, service: OcmStandIn
             "stringData": content,
         }
     )
-    assert runs.provider(looking=True).cloud_providers() == ["aws", "gcp"]
+    assert runs.provider(read_only=True).cloud_providers() == ["aws", "gcp"]
     assert runs.provider().create(runs.request(secrets={"token": None})).status == "cluster_accepted"
     assert len(service.clusters) == 1
 
@@ -289,10 +290,10 @@ def test_run_that_lost_its_lock_writes_nothing_to_the_service(runs: Runs, servic
     runs.lock = other
 
 
-def test_who_only_looks_cannot_change(runs: Runs, service: OcmStandIn) -> None:
+def test_a_provider_that_only_observes_cannot_write(runs: Runs, service: OcmStandIn) -> None:
     for call in (lambda provider: provider.create(runs.request()), lambda provider: provider.delete(NOTHING)):
         with pytest.raises(ProviderError, match=r"observes .* without its lock"):
-            call(runs.provider(looking=True))
+            call(runs.provider(read_only=True))
     assert service.writes() == []
 
 
@@ -408,7 +409,7 @@ def test_update_before_it_is_ready_does_what_can_be_done(runs: Runs, service: Oc
     wanted = runs.request(("m5.xlarge", 2), ("r5.xlarge", 2), settings={"properties": {"a": "b"}})
     later = NodeSet("r5-xlarge", "r5.xlarge", 2, 0)
     assert runs.provider().update(spec, wanted).node_sets[1] == later
-    assert runs.provider(looking=True).status(spec).node_sets[1] == later, "asked for, and so not missing yet"
+    assert runs.provider(read_only=True).status(spec).node_sets[1] == later, "asked for, and so not missing yet"
     assert service.clusters[spec.internal_id]["properties"]["a"] == "b"
     for change in (runs.request(version="4.18.2"), runs.request(("m5.xlarge", 3))):
         with pytest.raises(NotReadyYet, match="is in the state pending, and is changed when it is ready"):
@@ -416,7 +417,7 @@ def test_update_before_it_is_ready_does_what_can_be_done(runs: Runs, service: Oc
     runs.provider().update(spec, wanted)
     service.advance()
     service.advance()
-    assert len(runs.provider(looking=True).status(spec).node_sets) == 1, "now it is missing, and to be made"
+    assert len(runs.provider(read_only=True).status(spec).node_sets) == 1, "now it is missing, and to be made"
     assert len(runs.provider().update(spec, wanted).node_sets) == 2
 
 
@@ -462,15 +463,15 @@ def test_failed_installation_says_why(code: str, retryable: bool, runs: Runs, se
 def test_what_is_missing_is_said_before_anything_is_sent(changes: Object, message: str, runs: Runs, service: OcmStandIn) -> None:
     with pytest.raises(Invalid, match=message):
         runs.provider().create(runs.request(**changes))
-    assert service.seen == []
+    assert service.requests == []
 
 
 def test_secrets_are_in_no_error_no_change_and_no_diff(runs: Runs) -> None:
-    keys = {"aws_access_key_id": "AKIA-of-nobody", "aws_secret_access_key": "bad-key-of-nobody"}
+    keys = {"aws_access_key_id": "AKIA-made-up", "aws_secret_access_key": "bad-key-made-up"}
     request = runs.request(settings={"ccs": True, "aws_account_id": "123"}, secrets=keys)
     with pytest.raises(Invalid, match=r"The AWS key \(hidden\) is not valid") as caught:
         runs.provider().create(request)
-    good = runs.request(settings={"ccs": True, "aws_account_id": "123"}, secrets=keys | {"aws_secret_access_key": "good-key-of-nobody"})
+    good = runs.request(settings={"ccs": True, "aws_account_id": "123"}, secrets=keys | {"aws_secret_access_key": "good-key-made-up"})
     provider = runs.provider()
     spec = provider.create(good)
     runs.service.advance()
@@ -481,9 +482,9 @@ def test_secrets_are_in_no_error_no_change_and_no_diff(runs: Runs) -> None:
     provider.apply_resources(spec, ResourceSet("set", [SECRET]))
     provider.install_addon(spec, Addon("logging-operator", {"key": "addon-secret"}))
     noted = [change for change in provider.changes if change.item["kind"] != "Secret"]
-    told = f"{caught.value!r} {request!r} {spec!r} {diff(provider.changes)} {noted}"
-    for secret in (OFFLINE_TOKEN, "of-nobody", "pssst", "hash-of-ann", "hush-hush", "addon-secret", "access-token"):
-        assert secret not in told
+    shown = f"{caught.value!r} {request!r} {spec!r} {diff(provider.changes)} {noted}"
+    for secret in (OFFLINE_TOKEN, "made-up", "pssst", "hash-of-ann", "hush-hush", "addon-secret", "access-token"):
+        assert secret not in shown
 
 
 # What is in a cluster
@@ -505,22 +506,22 @@ def test_nothing_is_done_in_a_cluster_that_is_not_ready(runs: Runs) -> None:
         assert caught.value.retryable
 
 
-def test_cluster_tells_its_domain_and_kubeconfig(runs: Runs) -> None:
+def test_cluster_reports_its_domain_and_kubeconfig(runs: Runs) -> None:
     spec = runs.ready()
     name = spec.additional_info["name"]
-    assert runs.provider(looking=True).dns(spec) == f"apps.{name}.example.com"
-    kubeconfig = runs.provider(looking=True).kubeconfig(spec)
+    assert runs.provider(read_only=True).dns(spec) == f"apps.{name}.example.com"
+    kubeconfig = runs.provider(read_only=True).kubeconfig(spec)
     assert kubeconfig.content["clusters"] == [{"name": name}]
     assert kubeconfig.version == runs.provider().kubeconfig(spec).version
 
 
 def test_clouds_and_regions(runs: Runs) -> None:
     runs.provider().create(runs.request())
-    assert runs.provider(looking=True).cloud_providers() == ["aws", "gcp"]
-    assert runs.provider(looking=True).regions("aws") == [Region("us-east-1", "US-EAST-1", True), Region("eu-west-1", "EU-WEST-1", False)]
+    assert runs.provider(read_only=True).cloud_providers() == ["aws", "gcp"]
+    assert runs.provider(read_only=True).regions("aws") == [Region("us-east-1", "US-EAST-1", True), Region("eu-west-1", "EU-WEST-1", False)]
 
 
-def test_resources_are_applied_changed_and_taken_away(runs: Runs, service: OcmStandIn) -> None:
+def test_resources_are_applied_changed_and_deleted(runs: Runs, service: OcmStandIn) -> None:
     spec = runs.ready()
     runs.provider().apply_resources(spec, ResourceSet("set", [CONFIG, SECRET]))
     assert service.shelf(spec.internal_id, "syncsets")["set"]["resources"] == [CONFIG, SECRET]
@@ -603,7 +604,7 @@ def test_forbidden_is_not_retryable(runs: Runs, service: OcmStandIn, monkeypatch
     def refuse(*_arguments: object) -> None:
         raise Refused(403, "Account 11009103 is not authorized")
 
-    monkeypatch.setattr(service, "carry_out", refuse)
+    monkeypatch.setattr(service, "handle", refuse)
     with pytest.raises(Forbidden, match=r"not authorized \(CLUSTERS-MGMT-403, request operation-403\); the account of the token") as caught:
         runs.provider().create(runs.request())
     assert not caught.value.retryable

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import TRIES, Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError, ServerError, TooManyRequests, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import (
@@ -24,12 +25,12 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm i
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm.provider import ClusterProvider
 
 from ..support.ocm_site import Runs, standing_in
-from ..support.ocm_standin import TOKEN_PATH, Fault, Object, OcmStandIn
+from ..support.ocm_standin import TOKEN_PATH, Fault, OcmStandIn
 
 CONFIG: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
 PEOPLE = IdentityProvider("file", "HTPasswd", {}, {"htpasswd": "ann:$1$a\nbob:$1$b"})
 GOOGLE = IdentityProvider("google", "Google", {"clientID": "me"}, {"clientSecret": "pssst"})
-LOOKS = [TOKEN_PATH, "/clusters/[^/]+$", "/machine_pools$"]
+READS = [TOKEN_PATH, "/clusters/[^/]+$", "/machine_pools$"]
 ALWAYS = 99
 ERRORS = {
     "broken": (ServerError, "not now .*request operation-500"),
@@ -154,7 +155,7 @@ CALLS = {
 
 @pytest.fixture(autouse=True)
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """What the client would have slept; it goes on at once, and gives up on who hangs soon."""
+    """The seconds that the client would have slept. It continues at once instead."""
     slept: list[float] = []
     monkeypatch.setattr(ocm_api, "time", SimpleNamespace(sleep=slept.append, monotonic=time.monotonic))
     return slept
@@ -168,15 +169,15 @@ def impatient(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def place(hub: Access) -> Iterator[tuple[Kube, str]]:
+def kube_namespace(hub: Access) -> Iterator[tuple[Kube, str]]:
     with fresh_namespace(hub) as namespace:
         yield Kube.connect({"kubeconfig": str(hub.kubeconfig)}), namespace
 
 
 @pytest.fixture
-def runs(place: tuple[Kube, str]) -> Iterator[Runs]:
+def runs(kube_namespace: tuple[Kube, str]) -> Iterator[Runs]:
     with standing_in() as service:
-        runs = Runs(*place, service)
+        runs = Runs(*kube_namespace, service)
         yield runs
         service.over.set()
         runs.clean_up()
@@ -228,10 +229,10 @@ def test_cluster_whose_request_was_lost_is_asked_for_once(how: str, runs: Runs) 
 @pytest.mark.parametrize(
     ("path", "how"),
     # Each that hangs is waited for, and it is the same for all paths.
-    [case for case in itertools.product(LOOKS, ERRORS) if case[1] != "hang" or case[0] == TOKEN_PATH],
+    [case for case in itertools.product(READS, ERRORS) if case[1] != "hang" or case[0] == TOKEN_PATH],
 )
 @pytest.mark.usefixtures("impatient")
-def test_look_that_fails_is_repeated_and_given_up_in_the_end(path: str, how: str, runs: Runs, waits: list[float]) -> None:
+def test_read_that_fails_is_retried_and_fails_in_the_end(path: str, how: str, runs: Runs, waits: list[float]) -> None:
     if how == "failed":
         how = "broken"
     spec = runs.provider().create(runs.request())
@@ -261,10 +262,10 @@ def test_token_that_is_withdrawn_is_renewed_once(runs: Runs) -> None:
     runs.service.faults.append(Fault("stale", "PATCH", "/worker$", 1))
     assert provider.scale(spec, "m5.xlarge", 4).node_sets[0].requested == 4
     runs.service.faults.append(Fault("stale", "GET", "/clusters/[^/]+$", ALWAYS))
-    asked = len(runs.service.seen)
+    asked = len(runs.service.requests)
     with pytest.raises(KubeError, match=r"Bearer token is expired \(CLUSTERS-MGMT-401, request operation-401\); the token is not accepted"):
         provider.status(spec)
-    assert [request.partition("?")[0].rpartition("/")[2] for request in runs.service.seen[asked:]] == [
+    assert [request.partition("?")[0].rpartition("/")[2] for request in runs.service.requests[asked:]] == [
         spec.internal_id,
         "token",
         spec.internal_id,

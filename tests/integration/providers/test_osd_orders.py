@@ -15,7 +15,7 @@ from ..support.orders import Orders, Run
 
 @pytest.fixture
 def service() -> Iterator[OcmStandIn]:
-    """Each look at a cluster finds it a step further."""
+    """A stand-in whose clusters advance by a step with each read."""
     with standing_in(hurried=True) as service:
         yield service
 
@@ -25,8 +25,8 @@ def site(service: OcmStandIn) -> dict[str, Any]:
     return {"osd_small_url": service.url, "osd_small_token_url": f"{service.url}{TOKEN_PATH}", "osd_small_token": OFFLINE_TOKEN}
 
 
-def place(orders: Orders, nodes: dict[str, int], **parameters: Any) -> None:
-    orders.place(template="osd_small", nodes=nodes, raw_parameters=json.dumps(parameters))
+def apply_order(orders: Orders, nodes: dict[str, int], **parameters: Any) -> None:
+    orders.apply(template="osd_small", nodes=nodes, raw_parameters=json.dumps(parameters))
 
 
 def pools(service: OcmStandIn) -> dict[str, int]:
@@ -46,7 +46,7 @@ def until_ready(orders: Orders, service: OcmStandIn) -> list[Run]:
 
 
 def test_order_becomes_a_managed_cluster_that_is_scaled_and_deleted(orders: Orders, service: OcmStandIn) -> None:
-    place(orders, {"m5.xlarge": 2, "r5.xlarge": 1}, multi_az=True)
+    apply_order(orders, {"m5.xlarge": 2, "r5.xlarge": 1}, multi_az=True)
     runs = until_ready(orders, service)
     assert pools(service) == {"m5.xlarge": 3, "r5.xlarge": 3}
     status = orders.status()
@@ -63,19 +63,19 @@ def test_order_becomes_a_managed_cluster_that_is_scaled_and_deleted(orders: Orde
     assert again.changed == 0
     assert service.writes() == before
 
-    place(orders, {"m5.xlarge": 4}, multi_az=True)
+    apply_order(orders, {"m5.xlarge": 4}, multi_az=True)
     runs += until_ready(orders, service)
     assert pools(service) == {"m5.xlarge": 6}
 
     runs.append(orders.delete(cluster_wait_timeout=120))
-    assert orders.is_gone()
+    assert orders.is_deleted()
     assert service.clusters == {}
     assert OFFLINE_TOKEN not in "".join(run.output for run in runs)
 
 
-def test_failed_installation_is_told_on_the_order(orders: Orders, service: OcmStandIn) -> None:
+def test_failed_installation_is_reported_on_the_order(orders: Orders, service: OcmStandIn) -> None:
     service.hurried = False
-    place(orders, {"m5.xlarge": 2})
+    apply_order(orders, {"m5.xlarge": 2})
     orders.play("create_cluster", **site(service)).successful()
     service.fail_installation("OCM5003", "the keys are wrong")
     orders.play("sync_status").successful()
@@ -83,11 +83,11 @@ def test_failed_installation_is_told_on_the_order(orders: Orders, service: OcmSt
     assert (orders.status()["phase"], failure["message"], failure["retryable"]) == ("Failed", "OCM5003: the keys are wrong", False)
     service.hurried = True
     orders.delete(cluster_wait_timeout=120)
-    assert orders.is_gone()
+    assert orders.is_deleted()
 
 
 def test_order_without_any_token_says_what_to_do(orders: Orders, service: OcmStandIn) -> None:
-    place(orders, {"m5.xlarge": 2})
+    apply_order(orders, {"m5.xlarge": 2})
     run = orders.play("create_cluster", **{**site(service), "osd_small_token": ""})
     assert run.code != 0
     assert "create the cluster with secrets.token" in orders.status()["failure"]["message"]

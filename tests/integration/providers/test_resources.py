@@ -1,4 +1,4 @@
-"""Resource sets in a real cluster: what is applied, what is left alone, and what is taken away."""
+"""Resource sets in a real cluster: what is applied, what is skipped, and what is deleted."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def custom_kind(name: str, group: str = "example.com", scope: str = "Namespaced"
 
 @pytest.fixture
 def kube(hub: Access) -> Kube:
-    """To look and to make with, as somebody else."""
+    """The client of another manager, which reads and creates objects."""
     return Kube.connect({"kubeconfig": str(hub.kubeconfig)})
 
 
@@ -125,10 +125,10 @@ def test_what_others_need_is_applied_first_however_it_is_listed(base: Set, kube:
     assert sorted(base.apply(*items)) == sorted(everything)
     assert kube.get("example.com/v1", kind, "one", inner)["spec"] == {"size": 1}
     assert base.apply(*items) == []
-    gone, deleted = base.remove()
-    assert not gone, "a namespace takes its time"
+    complete, deleted = base.remove()
+    assert not complete, "a namespace takes its time"
     assert len(deleted) == 4
-    until(lambda: base.remove()[0], "the set is gone")
+    until(lambda: base.remove()[0], "the set is deleted")
     assert (kube.find("v1", "Namespace", inner), base.inventory) == (None, None)
 
 
@@ -139,7 +139,7 @@ def test_kind_that_is_called_as_one_of_the_hub_is_not_taken_for_that(base: Set, 
     assert base.apply(pool, definition) == ["created nodepools.karpenter.sh", "created spot"]
     assert kube.get("karpenter.sh/v1", "NodePool", "spot")["spec"] == {"weight": 10}
     assert base.apply(pool, definition) == []
-    until(lambda: base.remove()[0], "the set is gone")
+    until(lambda: base.remove()[0], "the set is deleted")
 
 
 def test_what_the_server_only_writes_in_another_way_is_no_change(base: Set, namespace: str) -> None:
@@ -167,14 +167,14 @@ def test_what_the_set_says_no_longer_of_an_object_is_taken_out_of_it(base: Set, 
     assert "team" not in kube.get("v1", "ConfigMap", "settings", namespace)["metadata"]["labels"]
 
 
-def test_object_without_a_namespace_goes_to_that_of_the_kubeconfig(base: Set, kube: Kube, namespace: str) -> None:
+def test_object_without_a_namespace_is_applied_in_that_of_the_kubeconfig(base: Set, kube: Kube, namespace: str) -> None:
     base._kube.target.namespace = namespace  # noqa: SLF001 - as a context of the kubeconfig would say
     assert base.apply(config_map(None)) == ["created settings"]
     assert base.apply(config_map(None)) == []
     assert kube.get("v1", "ConfigMap", "settings", namespace)["metadata"]["labels"] == {resources.OWNER: base.name}
 
 
-# What is taken away, and what is not
+# What is deleted, and what is not
 
 
 def test_what_was_there_before_is_changed_and_never_deleted(base: Set, kube: Kube, namespace: str) -> None:
@@ -189,7 +189,7 @@ def test_what_was_there_before_is_changed_and_never_deleted(base: Set, kube: Kub
     assert kube.find("v1", "ConfigMap", "settings", namespace)
 
 
-def test_object_that_somebody_else_has_made_his_own_is_left(base: Set, kube: Kube, namespace: str) -> None:
+def test_object_that_another_manager_has_taken_over_is_skipped(base: Set, kube: Kube, namespace: str) -> None:
     base.apply(config_map(namespace))
     kube.patch(config_map(namespace), {"metadata": {"labels": {resources.OWNER: None}}}, checked=False)
     assert base.remove() == (True, [])
@@ -205,11 +205,11 @@ def test_object_of_another_set_is_refused(base: Set, other: Set, kube: Kube, nam
     assert kube.find("v1", "ConfigMap", "settings", namespace)
 
 
-def test_what_is_held_is_looked_at_until_it_is_gone(base: Set, kube: Kube, namespace: str) -> None:
+def test_object_with_a_finalizer_is_checked_until_it_is_deleted(base: Set, kube: Kube, namespace: str) -> None:
     one, two = config_map(namespace, "one"), config_map(namespace, "two")
     base.apply(one, two, finalizers=HELD)
     assert base.apply(one, finalizers=HELD) == ["deleted two"]
-    assert base.apply(one, finalizers=HELD) == [], "it is on its way out"
+    assert base.apply(one, finalizers=HELD) == [], "it is being deleted"
     assert base.remove(check_mode=True) == (False, ["deleted one"])
     assert base.remove() == (False, ["deleted one"])
     assert base.remove() == (False, [])
@@ -219,7 +219,7 @@ def test_what_is_held_is_looked_at_until_it_is_gone(base: Set, kube: Kube, names
     assert base.remove() == (True, [])
 
 
-def test_kind_that_is_gone_took_its_objects_with_it(base: Set, kube: Kube, namespace: str) -> None:
+def test_objects_of_a_deleted_kind_count_as_deleted(base: Set, kube: Kube, namespace: str) -> None:
     kind = f"Widget{next(_numbers)}"
     definition = custom_kind(kind)
     kube.create(definition)
@@ -227,8 +227,8 @@ def test_kind_that_is_gone_took_its_objects_with_it(base: Set, kube: Kube, names
     until(lambda: _serves(kube, kind), "the kind is served")
     base.apply(widget)
     kube.delete(definition)
-    until(lambda: kube.find("apiextensions.k8s.io/v1", definition["kind"], definition["metadata"]["name"]) is None, "the kind is gone")
-    until(lambda: base.remove()[0], "the set is gone")
+    until(lambda: kube.find("apiextensions.k8s.io/v1", definition["kind"], definition["metadata"]["name"]) is None, "the kind is deleted")
+    until(lambda: base.remove()[0], "the set is deleted")
 
 
 def _serves(kube: Kube, kind: str) -> bool:
@@ -241,7 +241,7 @@ def _serves(kube: Kube, kind: str) -> bool:
 # What is refused
 
 
-def test_all_mistakes_of_a_set_are_told_before_anything_is_written(base: Set, namespace: str) -> None:
+def test_all_mistakes_of_a_set_are_reported_before_anything_is_written(base: Set, namespace: str) -> None:
     nameless = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}
     with pytest.raises(Invalid, match=r"object 1 has no apiVersion, kind and metadata.name; .*/settings is in it twice") as caught:
         base.apply(nameless, config_map(namespace), config_map(namespace))
@@ -272,7 +272,7 @@ def test_inventory_that_is_spoiled_says_what_to_do(base: Set, kube: Kube, namesp
         base.apply(config_map(namespace))
 
 
-def test_who_has_lost_the_lock_writes_nothing(base: Set, hub: Access, kube: Kube, namespace: str) -> None:
+def test_a_holder_that_lost_the_lock_writes_nothing(base: Set, hub: Access, kube: Kube, namespace: str) -> None:
     patch = '{"spec": {"holderIdentity": "another", "leaseTransitions": 9}}'
     hub.kubectl("patch", "lease", "cluster-demo-lock", "-n", namespace, "--type=merge", "-p", patch)
     with pytest.raises(LockLost):

@@ -1,4 +1,4 @@
-"""Clusters that exist already: what is told of them, what is refused, and how a playbook takes one in and forgets it."""
+"""Clusters that exist already: what the provider reports, what it refuses, and how a playbook adopts and releases one."""
 
 from __future__ import annotations
 
@@ -96,10 +96,10 @@ def label_node(backend: Standalone, labels: dict[str, str], provider_id: str = "
     backend.kube.patch(backend.node, {"metadata": {"labels": labels}, **spec}, checked=False)
 
 
-# What is told
+# What is reported
 
 
-def test_nodes_tell_cloud_region_and_classes(backend: Standalone) -> None:
+def test_cloud_region_and_classes_are_read_from_the_nodes(backend: Standalone) -> None:
     second = backend.kube.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"{backend.namespace}-2"}})
     backend.undo.callback(backend.kube.delete, second)
     label_node(backend, {"topology.kubernetes.io/region": "eu-1", "topology.kubernetes.io/zone": "a"}, "aws:///eu-1/i-1")
@@ -108,40 +108,41 @@ def test_nodes_tell_cloud_region_and_classes(backend: Standalone) -> None:
     backend.create()
     label_node(backend, {"openfleet.clusters/resource-class": "fc430"})
     backend.go_on("demo")
-    seen = backend.provider().status(NONE)
-    assert (seen.cloud_provider, seen.region, seen.multi_az) == ("aws", "eu-1", True)
-    assert seen.node_sets == (NodeSet("fc430", "fc430", 1, 1, preexisting=True), NodeSet("m5.large", "m5.large", 1, 0, preexisting=True))
-    assert (seen.status, seen.api_url) == ("cluster_provisioned", backend.server)
-    assert seen.status_details == f"1 of 2 nodes are ready: {backend.namespace}-2 is not (no reason reported)"
-    assert seen.version.startswith("v1.")
-    assert seen.external_id == backend.kube.get("v1", "Namespace", "kube-system")["metadata"]["uid"]
-    assert backend.provider().node_sets(NONE) == seen.node_sets
+    observed = backend.provider().status(NONE)
+    assert (observed.cloud_provider, observed.region, observed.multi_az) == ("aws", "eu-1", True)
+    expected = (NodeSet("fc430", "fc430", 1, 1, preexisting=True), NodeSet("m5.large", "m5.large", 1, 0, preexisting=True))
+    assert observed.node_sets == expected
+    assert (observed.status, observed.api_url) == ("cluster_provisioned", backend.server)
+    assert observed.status_details == f"1 of 2 nodes are ready: {backend.namespace}-2 is not (no reason reported)"
+    assert observed.version.startswith("v1.")
+    assert observed.external_id == backend.kube.get("v1", "Namespace", "kube-system")["metadata"]["uid"]
+    assert backend.provider().node_sets(NONE) == observed.node_sets
     with pytest.raises(ProviderError, match=r"demo does not report the domain of its applications"):
         backend.provider().dns(NONE)
 
 
 @pytest.mark.usefixtures("openshift")
-def test_openshift_tells_it_better(backend: Standalone) -> None:
-    seen = backend.ready()
-    assert (seen.cloud_provider, seen.region, seen.version) == ("aws", "eu-1", "4.17.1")
-    assert (seen.api_url, seen.console_url) == ("https://api.demo.example.com:6443", "https://console.apps.demo.example.com")
-    assert backend.provider().dns(seen) == "apps.demo.example.com"
+def test_openshift_configuration_wins_over_the_nodes(backend: Standalone) -> None:
+    observed = backend.ready()
+    assert (observed.cloud_provider, observed.region, observed.version) == ("aws", "eu-1", "4.17.1")
+    assert (observed.api_url, observed.console_url) == ("https://api.demo.example.com:6443", "https://console.apps.demo.example.com")
+    assert backend.provider().dns(observed) == "apps.demo.example.com"
     backend.kube.delete({"apiVersion": "config.openshift.io/v1", "kind": "Ingress", "metadata": {"name": "cluster"}})
-    assert backend.provider().dns(seen) == "demo.example.com"
+    assert backend.provider().dns(observed) == "demo.example.com"
 
 
-def test_lost_node_degrades_the_cluster_and_its_return_heals_it(backend: Standalone) -> None:
+def test_lost_node_degrades_the_cluster_and_its_return_makes_it_ready(backend: Standalone) -> None:
     backend.ready()
     backend.fail("demo")
     backend.go_on("demo")
-    seen = backend.provider().status(NONE)
-    assert seen.is_true(AVAILABLE)
-    assert seen.is_true(DEGRADED)
-    assert LOST in seen.conditions[DEGRADED].message
+    observed = backend.provider().status(NONE)
+    assert observed.is_true(AVAILABLE)
+    assert observed.is_true(DEGRADED)
+    assert LOST in observed.conditions[DEGRADED].message
     backend.failed = False
     backend.go_on("demo")
-    seen = backend.provider().status(NONE)
-    assert (seen.status, seen.is_true(DEGRADED)) == ("ready", False)
+    observed = backend.provider().status(NONE)
+    assert (observed.status, observed.is_true(DEGRADED)) == ("ready", False)
 
 
 def test_cluster_that_is_down_is_unavailable_and_one_that_refuses_us_is_not_called_so(backend: Standalone) -> None:
@@ -158,7 +159,7 @@ def test_cluster_that_is_down_is_unavailable_and_one_that_refuses_us_is_not_call
     assert down.external_id == refused.external_id == made.external_id
 
 
-def test_kubeconfig_is_replaced_and_its_version_tells_so(backend: Standalone) -> None:
+def test_kubeconfig_is_replaced_and_its_version_changes(backend: Standalone) -> None:
     backend.create()
     first = backend.provider().kubeconfig(NONE)
     backend.provider().update(NONE, backend.changed_request())
@@ -184,7 +185,7 @@ def test_without_a_kubeconfig_nothing_is_done_and_it_is_said_what_to_do(backend:
 
 
 @pytest.mark.parametrize(
-    ("wish", "called"),
+    ("requested", "called"),
     [
         ({"version": "4.17"}, "a choice of the version"),
         ({"node_requests": [NodeRequest("fc430", 2)]}, "a change of the number of nodes"),
@@ -193,8 +194,8 @@ def test_without_a_kubeconfig_nothing_is_done_and_it_is_said_what_to_do(backend:
         ({"multi_az": True}, "a choice of availability zones"),
     ],
 )
-def test_cluster_that_is_there_cannot_be_wished_otherwise(backend: Standalone, wish: dict[str, Any], called: str) -> None:
-    request = ClusterRequest(**wish, secrets=backend.request().secrets)
+def test_request_to_change_an_adopted_cluster_is_not_supported(backend: Standalone, requested: dict[str, Any], called: str) -> None:
+    request = ClusterRequest(**requested, secrets=backend.request().secrets)
     with pytest.raises(NotSupported, match=rf"The provider standalone does not support {called}"):
         backend.provider().create(request)
     assert backend.provider().status(NONE).is_absent
@@ -234,9 +235,9 @@ def test_secret_that_was_spoiled_says_what_to_do(backend: Standalone) -> None:
     backend.create()
     for data, said in (({"kubeconfig": "aHVudGVyMg=="}, "has no kubeconfig in the key"), ({"kubeconfig": None}, "has no key kubeconfig")):
         backend.kube.patch(backend.kube.get("v1", "Secret", "demo-kubeconfig", backend.namespace), {"data": data})
-        seen = backend.provider().status(NONE)
-        assert (seen.status, seen.retryable) == ("failed", False)
-        assert said in seen.status_details
+        observed = backend.provider().status(NONE)
+        assert (observed.status, observed.retryable) == ("failed", False)
+        assert said in observed.status_details
         with pytest.raises(BadCredentials, match=said):
             backend.provider().kubeconfig(NONE)
     backend.provider().update(NONE, backend.request())
@@ -256,7 +257,7 @@ def _replace_kubeconfig(backend: Standalone, content: Object) -> None:
 # By playbooks
 
 
-def test_playbook_takes_a_cluster_in_equips_it_and_forgets_it(backend: Standalone, hub: Access, namespace: str, tmp_path: Path) -> None:
+def test_playbook_adopts_equips_and_releases_a_cluster(backend: Standalone, hub: Access, namespace: str, tmp_path: Path) -> None:
     backend.go_on("demo")
     quota = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "motd", "namespace": namespace}, "data": {"text": "Welcome"}}
 
@@ -268,17 +269,17 @@ def test_playbook_takes_a_cluster_in_equips_it_and_forgets_it(backend: Standalon
     tasks = [
         on("cluster", "without a kubeconfig"),
         on("cluster_info", "no kubeconfig, no cluster", with_kubeconfig=True),
-        on("cluster", "foresee", check=True, **given),
-        on("cluster", "take in", wait=True, wait_timeout=60, **given),
-        on("cluster", "take in again", **given),
+        on("cluster", "predict", check=True, **given),
+        on("cluster", "adopt", wait=True, wait_timeout=60, **given),
+        on("cluster", "adopt again", **given),
         on("cluster_info", "see"),
-        on("cluster_resources", "foresee the objects", check=True, **wanted),
+        on("cluster_resources", "predict the objects", check=True, **wanted),
         on("cluster_resources", "equip", **wanted),
         on("cluster_resources", "equip again", **wanted),
         on("cluster_node_set", "scale", resource_class="fc430", nodes=3),
-        on("cluster_resources", "take the objects away", state="absent", resource_set=namespace),
-        on("cluster", "forget", state="absent"),
-        on("cluster", "forget again", state="absent"),
+        on("cluster_resources", "delete the objects", state="absent", resource_set=namespace),
+        on("cluster", "release", state="absent"),
+        on("cluster", "release again", state="absent"),
     ]
     secrets = {"its_kubeconfig": yaml.safe_dump(backend.request().secrets["kubeconfig"])}
     played = play(tmp_path, tasks, defaults={"kubeconfig": str(hub.kubeconfig)}, secrets=secrets)
@@ -287,16 +288,16 @@ def test_playbook_takes_a_cluster_in_equips_it_and_forgets_it(backend: Standalon
     assert "standalone does not support a change of the number of nodes" in played["scale"].message
     changed = {name: answer.changed for name, answer in played.answers.items() if not answer.failed}
     assert [name for name, is_changed in changed.items() if is_changed] == [
-        "foresee",
-        "take in",
-        "foresee the objects",
+        "predict",
+        "adopt",
+        "predict the objects",
         "equip",
-        "take the objects away",
-        "forget",
+        "delete the objects",
+        "release",
     ]
     assert played["see"].result["cluster"]["status"] == "ready"
     assert played["equip"].result["objects"] == [{"kind": "ConfigMap", "name": "motd", "action": "created"}]
-    assert played["take the objects away"].result["gone"]
-    assert played["forget"].result["gone"]
+    assert played["delete the objects"].result["gone"]
+    assert played["release"].result["gone"]
     assert TOKEN not in played.output
-    assert backend.kube.find("v1", "Node", namespace), "the cluster itself goes on"
+    assert backend.kube.find("v1", "Node", namespace), "the cluster itself stays"

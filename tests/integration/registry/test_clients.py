@@ -192,7 +192,7 @@ def test_client_certificate_refused_in_the_handshake_is_unauthorized(secrets: Se
     assert (health.reason, health.reachable, health.authenticated) == ("Unauthorized", True, False), health
 
 
-def test_cluster_that_goes_down_is_unreachable_others_are_healthy_and_it_recovers(secrets: Secrets, hub: Access) -> None:
+def test_stopped_cluster_is_unreachable_others_are_healthy_and_it_recovers(secrets: Secrets, hub: Access) -> None:
     port = free_port()
     server = kubeconfig(hub)["clusters"][0]["cluster"]["server"]
     clusters = [secrets.put("hub", kubeconfig(hub)), secrets.put("east", with_server(hub, f"https://127.0.0.1:{port}"))]

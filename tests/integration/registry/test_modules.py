@@ -10,6 +10,7 @@ import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.registry.model import API_VERSION, LABEL
 
 from ..support.actions import answer
@@ -17,7 +18,6 @@ from ..support.kubeconfigs import create_account, create_token, kubeconfig, put_
 from ..support.playbooks import Answer, play, task
 from ..support.ramen import policies
 
-Object = dict[str, Any]
 Task = Callable[..., Answer]
 SECRET = "hunter2-do-not-show"  # noqa: S105
 FORMS = ("ClusterRegistry", "ConfigMap")

@@ -1,4 +1,4 @@
-"""The sandbox's own life: real processes, started, found running, broken, and gone without a trace."""
+"""The sandbox with real processes: started, found running, crashed, and stopped with nothing left."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def ports_of(sandbox: Sandbox) -> set[int]:
 
 
 def assert_nothing_is_left(commands: Commands, ports: set[int]) -> None:
-    until(lambda: not working_in(commands.state), "its processes are gone")
+    until(lambda: not working_in(commands.state), "its processes have ended")
     until(lambda: not ports & listening().keys(), "its ports are free")
 
 
@@ -106,7 +106,7 @@ def test_only_the_owner_can_read_keys_and_kubeconfigs(sandbox: Sandbox) -> None:
 
 
 def test_access_needs_credentials_and_roles(hub: Access, namespace: str) -> None:
-    """RBAC is on: nobody is let in without a certificate, and a service account may only do what a role lets it do."""
+    """RBAC is on: the API server refuses a client without credentials, and a role grants a service account its permissions."""
     server = json.loads(hub.kubeconfig.read_text())["clusters"][0]["cluster"]["server"]
     anonymous = hub.kubectl("get", "secrets", "--kubeconfig=/dev/null", f"--server={server}", "--insecure-skip-tls-verify", check=False)
     assert anonymous.returncode != 0
@@ -114,7 +114,7 @@ def test_access_needs_credentials_and_roles(hub: Access, namespace: str) -> None
     allowed = ["auth", "can-i", "create", "configmaps", "-n", namespace, f"--token={token}", f"--server={server}", "--kubeconfig=/dev/null"]
     assert hub.kubectl(*allowed, "--insecure-skip-tls-verify", check=False).stdout.strip() == "no"
     hub.kubectl("create", "rolebinding", "edit", "-n", namespace, "--clusterrole=edit", f"--serviceaccount={namespace}:default")
-    until(lambda: hub.kubectl(*allowed, "--insecure-skip-tls-verify", check=False).stdout.strip() == "yes", "the role lets it")
+    until(lambda: hub.kubectl(*allowed, "--insecure-skip-tls-verify", check=False).stdout.strip() == "yes", "the role grants it")
 
 
 def test_up_twice_is_one_sandbox(commands: Commands) -> None:
@@ -134,7 +134,7 @@ def test_two_ups_at_once_are_one_sandbox(commands: Commands) -> None:
     assert len([pid for pid in working_in(commands.state) if b"kube-apiserver" in command_line(Path(f"/proc/{pid}"))]) == 1
 
 
-def test_a_killed_supervisor_takes_everything_with_it_and_up_starts_anew(commands: Commands) -> None:
+def test_a_killed_supervisor_takes_everything_with_it_and_up_starts_again(commands: Commands) -> None:
     assert commands.run("up").returncode == 0
     ports = ports_of(commands.sandbox)
     holder = commands.sandbox.holder()
@@ -194,7 +194,7 @@ def test_the_chosen_port_is_the_hubs(commands: Commands) -> None:
 
 
 @pytest.mark.parametrize("garbage", ["", "{", "[1, 2]", "\x00\xff"])
-def test_a_corrupt_state_folder_is_made_anew(commands: Commands, garbage: str) -> None:
+def test_a_corrupt_state_folder_is_created_again(commands: Commands, garbage: str) -> None:
     (commands.state / "clusters" / "hub").mkdir(parents=True)
     for name in ("sandbox.lock", "wanted.json", "sandbox.json", "clusters/hub/cluster.json", "clusters/hub/kubeconfig"):
         (commands.state / name).write_text(garbage)
@@ -222,7 +222,7 @@ def test_a_folder_with_other_files_is_refused_and_not_touched(commands: Commands
     (commands.state / "thesis.txt").unlink()
 
 
-def test_a_crashed_process_is_named_with_its_log_and_up_mends_it(commands: Commands) -> None:
+def test_a_crashed_process_is_named_with_its_log_and_up_restarts_it(commands: Commands) -> None:
     assert commands.run("up").returncode == 0
     hub = Access(commands.sandbox.kubeconfig())
     hub.kubectl("create", "namespace", "kept")
@@ -258,7 +258,7 @@ def test_a_process_that_cannot_start_is_named_and_nothing_is_left(
     assert "broken" not in (Path(sys.prefix) / "bin" / "kubectl").read_text(errors="replace")[:100], "it is not offered to others"
 
 
-def test_further_clusters_come_and_go_beside_the_hub(commands: Commands) -> None:
+def test_further_clusters_are_started_and_stopped_beside_the_hub(commands: Commands) -> None:
     assert commands.run("up", "--cluster", "east").returncode == 0
     hub_before = [process for process in commands.sandbox.status() if process.owner == "hub"]
     assert commands.run("up", "--cluster", "west").returncode == 0

@@ -1,4 +1,4 @@
-"""Cluster API in the sandbox: its own managers and webhooks carry a cluster from nothing to Available, and back."""
+"""Cluster API in the sandbox: its own managers and webhooks create a cluster, make it Available, and delete it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
@@ -19,13 +18,13 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.capi_manifests im
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import ProcessStatus, Sandbox
 from ansible_collections.openfleet.clusters.extensions.sandbox.screen import UserError
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 
-Object = dict[str, Any]
 PATIENCE_SECONDS = 300
 
 
 @pytest.fixture
-def place(capi_hub: Access) -> Iterator[str]:
+def capi_namespace(capi_hub: Access) -> Iterator[str]:
     """A namespace for clusters of one test."""
     with fresh_namespace(capi_hub) as name:
         yield name
@@ -87,20 +86,20 @@ def assert_webhooks_judge(hub: Access, namespace: str) -> None:
     assert hub.get("cluster", "dev", "-n", namespace) is None
 
 
-def test_a_cluster_becomes_available_scales_and_goes(capi_hub: Access, place: str, tmp_path: Path) -> None:
-    capi_hub.apply(cluster(place))
-    until(lambda: available_workers(capi_hub, place) == 2, "the cluster is available", PATIENCE_SECONDS)
-    nodes = inside(capi_hub, place, tmp_path).get("nodes")["items"]
+def test_a_cluster_becomes_available_scales_and_is_deleted(capi_hub: Access, capi_namespace: str, tmp_path: Path) -> None:
+    capi_hub.apply(cluster(capi_namespace))
+    until(lambda: available_workers(capi_hub, capi_namespace) == 2, "the cluster is available", PATIENCE_SECONDS)
+    nodes = inside(capi_hub, capi_namespace, tmp_path).get("nodes")["items"]
     assert len(nodes) == 3
     assert {node["status"]["nodeInfo"]["kubeletVersion"] for node in nodes} == {"v1.36.3"}
 
-    capi_hub.apply(cluster(place, workers=3))
-    until(lambda: available_workers(capi_hub, place) == 3, "the third worker is available", PATIENCE_SECONDS)
-    assert len(inside(capi_hub, place, tmp_path).get("nodes")["items"]) == 4
+    capi_hub.apply(cluster(capi_namespace, workers=3))
+    until(lambda: available_workers(capi_hub, capi_namespace) == 3, "the third worker is available", PATIENCE_SECONDS)
+    assert len(inside(capi_hub, capi_namespace, tmp_path).get("nodes")["items"]) == 4
 
-    capi_hub.kubectl("delete", "cluster", "dev", "-n", place, "--wait=false")
+    capi_hub.kubectl("delete", "cluster", "dev", "-n", capi_namespace, "--wait=false")
     left = "clusters,machines,machinedeployments,kubeadmcontrolplanes,kubeadmconfigs,devclusters,devmachines,secrets"
-    until(lambda: not capi_hub.get(left, "-n", place)["items"], "nothing is left", PATIENCE_SECONDS)
+    until(lambda: not capi_hub.get(left, "-n", capi_namespace)["items"], "nothing is left", PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize(
@@ -110,10 +109,10 @@ def test_a_cluster_becomes_available_scales_and_goes(capi_hub: Access, place: st
         ({"version": "latest"}, "version must be a valid semantic version"),
     ],
 )
-def test_a_bad_cluster_is_refused_by_the_webhook(capi_hub: Access, place: str, wrong: dict[str, str], said: str) -> None:
+def test_a_bad_cluster_is_refused_by_the_webhook(capi_hub: Access, capi_namespace: str, wrong: dict[str, str], said: str) -> None:
     with pytest.raises(UserError, match=said):
-        capi_hub.apply(cluster(place, **wrong))  # type: ignore[arg-type]
-    assert capi_hub.get("cluster", "dev", "-n", place) is None
+        capi_hub.apply(cluster(capi_namespace, **wrong))  # type: ignore[arg-type]
+    assert capi_hub.get("cluster", "dev", "-n", capi_namespace) is None
 
 
 def test_objects_of_the_older_version_are_converted(capi_hub: Access) -> None:
@@ -122,16 +121,16 @@ def test_objects_of_the_older_version_are_converted(capi_hub: Access) -> None:
     assert older["spec"]["infrastructure"]["ref"]["kind"] == "DevClusterTemplate"
 
 
-def test_a_crashed_manager_is_named_and_up_mends_it(capi_hub: Access, sandbox: Sandbox, place: str) -> None:
+def test_a_crashed_manager_is_named_and_up_restarts_it(capi_hub: Access, sandbox: Sandbox, capi_namespace: str) -> None:
     before = managers(sandbox)
     kill(sandbox, "capi-core")
     with pytest.raises(UserError, match="capi-core of cluster-api has ended"):
         sandbox.check()
     with pytest.raises(UserError, match="failed calling webhook"):
-        capi_hub.apply(cluster(place))
+        capi_hub.apply(cluster(capi_namespace))
     sandbox.up()
     sandbox.check()
-    assert_webhooks_judge(capi_hub, place)
+    assert_webhooks_judge(capi_hub, capi_namespace)
     assert {name for name, process in managers(sandbox).items() if process != before[name]} == {"capi-core"}
 
 
@@ -157,7 +156,7 @@ def test_two_sandboxes_have_cluster_api_side_by_side(sandbox: Sandbox, capi_hub:
     pids = [process.pid for process in managers(second).values()]
     assert len(pids) == 4
     for each in (capi_hub, Access(second.kubeconfig())):
-        with fresh_namespace(each) as place:
-            assert_webhooks_judge(each, place)
+        with fresh_namespace(each) as namespace:
+            assert_webhooks_judge(each, namespace)
     second.down()
     assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]

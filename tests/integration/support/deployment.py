@@ -49,8 +49,8 @@ class Deployed(Engine):
         super().__init__(account, folder)
         container = manifest("deployment")["spec"]["template"]["spec"]["containers"][0]
         self._volumes = {mount["mountPath"]: folder / mount["name"] for mount in container["volumeMounts"]}
-        for place in self._volumes.values():
-            place.mkdir()
+        for volume in self._volumes.values():
+            volume.mkdir()
         files = manifest("config_map")["data"]
         variables = yaml.safe_load(files["variables.yml"])
         variables["event_source"]["webhook"]["port"] = self.port
@@ -68,8 +68,8 @@ class Deployed(Engine):
 
     def _here(self, word: str) -> str:
         """What is a path in the container, as it is on this machine."""
-        places: Mapping[str, Path | str] = {"/usr/share/ansible/collections": COLLECTIONS} | self._volumes
-        for inside, outside in places.items():
+        mounts: Mapping[str, Path | str] = {"/usr/share/ansible/collections": COLLECTIONS} | self._volumes
+        for inside, outside in mounts.items():
             if inside in word:
                 return word.replace(inside, str(outside))
         return sys.executable if word == "python3" else word

@@ -23,7 +23,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.processes import 
 
 from .orders import Orders
 
-TOKEN = "only-for-tests"  # noqa: S105 - of nobody
+TOKEN = "only-for-tests"  # noqa: S105 - made up
 RULEBOOK = "openfleet.clusters.cluster_fulfillment"
 COLLECTIONS = Path(sys.prefix) / "collections"
 START_SECONDS = 120
@@ -84,10 +84,10 @@ class Engine:
             )
         self.starts += 1
         if wait:
-            until(self.is_well, f"the engine follows the hub; its log is {self.log}", START_SECONDS)
+            until(self.is_ready, f"the engine follows the hub; its log is {self.log}", START_SECONDS)
         return self
 
-    def is_well(self) -> bool:
+    def is_ready(self) -> bool:
         if self.process is None or self.process.poll() is not None:
             raise AssertionError(self.text())
         with contextlib.suppress(urllib3.exceptions.HTTPError):
@@ -100,7 +100,7 @@ class Engine:
         return self.process is not None and self.process.poll() is None
 
     def kill(self) -> None:
-        """The engine alone, as a full machine would; what it has started is left to its fate."""
+        """Kill the engine alone, as a full machine would. Its runs continue."""
         if self.process:
             self.process.kill()
             self.process.wait()
@@ -175,7 +175,7 @@ class Engine:
 
 
 class AtWork(SimpleNamespace):
-    """An engine at work on the orders of one namespace, and whatever else a test's place has."""
+    """An engine that reconciles the orders of one namespace, and what else a test has."""
 
     hub: Access
     orders: Orders

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import random
 
-from .orders import Object, order
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+
+from .orders import order
 
 HOSTILE = ["{{ 7*7 }}", "{% raw %}", "{{ lookup('pipe', 'touch was-here') }}", "$(touch was-here)", "`id`", "'\"; x", "\u202e\u0001x", "💥"]
 

@@ -22,9 +22,9 @@ from typing import Any
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 from ansible_collections.openfleet.clusters.plugins.action import cluster_order_finish, cluster_order_prepare
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import find_templates
 
-Object = dict[str, Any]
 ENTRIES = {"provision": "install", "post_install": "post_install", "delete": "delete"}
 COLLECTION = "openfleet.clusters"
 INSTALLED = Path(sys.prefix) / "collections"
@@ -130,14 +130,14 @@ class InProcessRun:
             self._finish(left, wait_timeout=wait)
         return self
 
-    def go_on(self, wait: float = 0) -> InProcessRun:
+    def complete(self, wait: float = 0) -> InProcessRun:
         return self.run_templates().finish(wait)
 
     # What came of it
 
     @property
     def messages(self) -> str:
-        """All that the run would tell of what it skipped and what failed."""
+        """The messages of the run about what it skipped and what failed."""
         said = [order["message"] for order in self.skipped] + [failure["error"] for failure in self.failures.values()]
         return "\n".join([*said, *(result["msg"] for result in self.results if result.get("failed"))])
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import CONNECTIONS, TRIES, Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.transport import Transport
 
-Object = dict[str, Any]
 RBAC = "rbac.authorization.k8s.io"
 
 

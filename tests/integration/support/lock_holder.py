@@ -13,7 +13,7 @@ FINALIZER = "example.com/held"
 
 @contextlib.contextmanager
 def held(kube: Kube, read: Callable[[], Object]) -> Iterator[None]:
-    """`read` gets the object anew: its controller writes to it, too, and may have been quicker."""
+    """`read` gets the latest version of the object, because its controller writes to it too."""
 
     def finalize(*ours: str) -> None:
         item = read()

@@ -1,4 +1,4 @@
-"""A place on a real hub for one cluster of the OpenShift Cluster Manager stand-in, and providers that serve it as runs do: each anew."""
+"""Runs for one cluster of the OpenShift Cluster Manager stand-in, on a real hub. Each run has a new provider."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Runs:
         self.lock = lease.acquire(self.kube, self.namespace, self.name, "the tests")
 
     def provider(
-        self, *, check_mode: bool = False, looking: bool = False, kind: type[ClusterProvider] = ClusterProvider
+        self, *, check_mode: bool = False, read_only: bool = False, kind: type[ClusterProvider] = ClusterProvider
     ) -> ClusterProvider:
-        writer = None if looking else FencedWriter(self.kube, self.lock, "example.com/lock-token", check_mode)
+        writer = None if read_only else FencedWriter(self.kube, self.lock, "example.com/lock-token", check_mode)
         return kind(ClusterRef(self.kube, self.name, self.namespace, LABELS, writer=writer, check_mode=check_mode))
 
     def request(self, *nodes: tuple[str, int], **changes: Any) -> ClusterRequest:
@@ -62,7 +62,7 @@ class Runs:
         return {key: base64.b64decode(value).decode() for key, value in found["data"].items()} if found else None
 
     def clean_up(self) -> None:
-        """Let the Secret go, which otherwise waits for the cluster for ever."""
+        """Delete the Secret, which otherwise waits for the cluster for ever."""
         self.service.clusters.clear()
         self.service.faults.clear()
         if self.secret() is not None:
@@ -71,7 +71,7 @@ class Runs:
 
 @contextlib.contextmanager
 def standing_in(*, hurried: bool = False) -> Iterator[OcmStandIn]:
-    """The service; at the end it has seen no request and given no answer that its description does not allow."""
+    """The service. At the end its description has allowed every request and every response."""
     with OcmStandIn(hurried) as service:
         thread = threading.Thread(target=service.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()

@@ -1,7 +1,7 @@
 """A stand-in for OpenShift Cluster Manager, and for the SSO service that gives its tokens: what its users see of it, on one port.
 
 It makes no clusters: it walks them through their states, one step each time `advance` is called, or with `hurried` each time one is
-looked at. Every request and every answer is judged by the service's own description; what is wrong is in `violations`. Faults can be
+read. Every request and every answer is judged by the service's own description; what is wrong is in `violations`. Faults can be
 asked for: see `Fault`. What it refuses is what the service refuses, as far as that is known.
 """
 
@@ -18,14 +18,13 @@ from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 from ansible_collections.openfleet.clusters.extensions.sandbox.api_proxy import Request
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 
 from .ocm_contract import contract, request_of
 
-Object = dict[str, Any]
-
 ROOT = "/api/clusters_mgmt/v1"
 TOKEN_PATH = "/sso/token"  # noqa: S105 - an address
-OFFLINE_TOKEN = "offline-token-of-the-tests"  # noqa: S105 - of nobody
+OFFLINE_TOKEN = "offline-token-of-the-tests"  # noqa: S105 - made up
 CLOUDS = {"aws": ("us-east-1", "eu-west-1"), "gcp": ("us-east1",)}
 SINGLE_ZONE = "eu-west-1"
 WALK = {"pending": "installing", "installing": "ready", "updating": "ready"}
@@ -77,7 +76,7 @@ class OcmStandIn(http.server.ThreadingHTTPServer):
         self.shelves: dict[str, dict[str, Shelf]] = {}
         self.faults: list[Fault] = []
         self.violations: list[str] = []
-        self.seen: list[str] = []
+        self.requests: list[str] = []
         self.tokens: set[str] = set()
         self.over = threading.Event()
         self.lock = threading.RLock()
@@ -92,7 +91,7 @@ class OcmStandIn(http.server.ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is no news here."""
+        """Log nothing when a client disconnects."""
 
     # What tests do to it
 
@@ -109,7 +108,7 @@ class OcmStandIn(http.server.ThreadingHTTPServer):
                 cluster["status"] = {"state": "error", "provision_error_code": code, "provision_error_message": message}
 
     def writes(self) -> list[str]:
-        return [request for request in self.seen if not request.startswith("GET ") and TOKEN_PATH not in request]
+        return [request for request in self.requests if not request.startswith("GET ") and TOKEN_PATH not in request]
 
     def shelf(self, cluster: str, name: str) -> dict[str, Object]:
         return self.shelves[cluster][name].items
@@ -139,7 +138,7 @@ class OcmStandIn(http.server.ThreadingHTTPServer):
             self.tokens.add(token)
             return 200, {"access_token": token, "expires_in": 900, "token_type": "Bearer"}
 
-    def carry_out(self, method: str, path: str, query: dict[str, str], body: Any) -> tuple[int, Object | None]:
+    def handle(self, method: str, path: str, query: dict[str, str], body: Any) -> tuple[int, Object | None]:
         """A request of the API, below its root."""
         parts = path.strip("/").split("/")
         with self.lock:
@@ -300,7 +299,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         address = urlsplit(self.path)
         server = self.server
         with server.lock:
-            server.seen.append(f"{self.command} {self.path}")
+            server.requests.append(f"{self.command} {self.path}")
             fault = next((fault for fault in server.faults if fault.is_for(self.command, address.path)), None)
             if fault:
                 fault.times, fault.met = fault.times - 1, fault.met + 1
@@ -334,7 +333,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if token not in server.tokens:
                 raise Refused(401, "Bearer token is expired")
             values = {name: value[0] for name, value in parse_qs(query).items()}
-            status, body = server.carry_out(self.command, path.removeprefix(ROOT), values, json.loads(data) if data else None)
+            status, body = server.handle(self.command, path.removeprefix(ROOT), values, json.loads(data) if data else None)
         except Refused as refused:
             status, body = refused.status, _error(refused.status, str(refused))
         if problem := server.contract.of_answer(request, status, json.dumps(body).encode() if body is not None else b""):
@@ -399,7 +398,7 @@ def _judge_size(pool: Object, multi_az: bool) -> None:
 
 
 def _visible(value: Any) -> Any:
-    """What the service gives back: never a secret."""
+    """What the service returns: never a secret."""
     if isinstance(value, dict):
         return {key: _visible(inner) for key, inner in value.items() if key not in SECRET}
     return [_visible(inner) for inner in value] if isinstance(value, list) else value

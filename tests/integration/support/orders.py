@@ -1,4 +1,4 @@
-"""Orders as tenants place them, and the runs that reconcile them on a real API server: in this process, or by `ansible-playbook`."""
+"""Orders as tenants apply them, and the runs that reconcile them on a real API server: in this process, or by `ansible-playbook`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube, retry_on_conflict
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError, NotFound
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import lease_name
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import working_namespace
 
 from .in_process import InProcessRun, act
-
-Object = dict[str, Any]
 
 GROUP, OTHER_GROUP = "cloudkit.openshift.io", "osac.openshift.io"
 PULL_SECRET = '{"auths": {"registry.example.com": {"auth": "c2VjcmV0"}}}'  # noqa: S105 - made up
@@ -86,11 +85,9 @@ class Run:
         assert self.code == 0, self.output
         return self
 
-    well = successful
-
 
 class Started:
-    """A run that goes on. All its processes carry a mark of their own in their environment, also those that left its session."""
+    """A run that has not ended. All its processes have a mark in their environment, also those that left its session."""
 
     def __init__(self, command: list[str], environment: Mapping[str, str], folder: Path) -> None:
         self._mark = f"{MARK}={secrets.token_hex(8)}"
@@ -137,7 +134,7 @@ class Orders:
 
     # What a tenant does
 
-    def place(
+    def apply(
         self,
         name: str = "demo",
         nodes: Mapping[str, int] | None = None,
@@ -146,7 +143,7 @@ class Orders:
         raw_parameters: str | None = None,
         **parameters: Any,
     ) -> None:
-        """Place an order, or change it to this."""
+        """Create an order, or update it to this."""
         text = json.dumps({"pull_secret": PULL_SECRET} | parameters) if raw_parameters is None else raw_parameters
         spec: Object = {"templateID": template, "templateParameters": text}
         if nodes is not None:
@@ -180,7 +177,7 @@ class Orders:
         self.kube.patch(self._named(name), patch, subresource=subresource, checked=False)
 
     def ask_to_delete(self, name: str = "demo") -> None:
-        """As a tenant does, who does not wait for the end."""
+        """Delete the order as a tenant does, without a wait."""
         self.kube.delete(self._named(name))
 
     def _named(self, name: str) -> Object:
@@ -212,14 +209,14 @@ class Orders:
         return self.kube.find(HYPERSHIFT, "HostedCluster", name, self.working(name))
 
     def patch_cluster(self, patch: Object, name: str = "demo") -> None:
-        """Change the HostedCluster behind the order's back, also while the stand-in writes to it."""
+        """Change the HostedCluster by hand, also while the stand-in writes to it."""
         self.kube.patch(_hypershift("HostedCluster", name, self.working(name)), patch, checked=False)
 
     def patch_pool(self, patch: Object, name: str = "demo", resource_class: str = "fc430") -> None:
         self.kube.patch(_hypershift("NodePool", f"{name}-{resource_class}", self.working(name)), patch, checked=False)
 
     def hold_cluster(self, name: str = "demo") -> None:
-        """Keep the HostedCluster from being deleted, until `let_cluster_go`."""
+        """Keep the HostedCluster from being deleted, until `release_cluster`."""
 
         def hold() -> None:
             cluster = self.hosted_cluster(name)
@@ -227,12 +224,12 @@ class Orders:
 
         retry_on_conflict(hold)
 
-    def let_cluster_go(self, name: str = "demo") -> None:
-        def let_go() -> None:
+    def release_cluster(self, name: str = "demo") -> None:
+        def release() -> None:
             cluster = self.hosted_cluster(name)
             self.kube.patch(cluster, {"metadata": {"finalizers": [it for it in cluster["metadata"]["finalizers"] if it != HOLD]}})
 
-        retry_on_conflict(let_go)
+        retry_on_conflict(release)
 
     def pools(self, name: str = "demo") -> dict[str, int]:
         pools = self.kube.list_all(HYPERSHIFT, "NodePool", self.working(name))
@@ -254,11 +251,11 @@ class Orders:
         return spec
 
     def free_lock(self, name: str = "demo") -> None:
-        """What a dead holder's expiry would do, without the wait for it."""
+        """Release the lock of a dead holder, without the wait for its expiry."""
         self.patch_lease({"holderIdentity": None, "acquireTime": None, "renewTime": None}, name)
 
     def expire_lock(self, name: str = "demo") -> None:
-        """As if the time of its holder had passed."""
+        """Set a renewTime that has expired."""
         self.patch_lease({"renewTime": PAST}, name)
 
     def patch_lease(self, spec: Object, name: str = "demo") -> None:
@@ -269,7 +266,7 @@ class Orders:
         }
         self.kube.patch(lease, {"spec": spec}, checked=False)
 
-    def is_gone(self, name: str = "demo") -> bool:
+    def is_deleted(self, name: str = "demo") -> bool:
         return self.get(name) is None and self.kube.find("v1", "Namespace", self.working(name)) is None
 
     # Runs in this process
@@ -297,13 +294,13 @@ class Orders:
 
     def provision(self, name: str = "demo", wait: float = WAIT_SECONDS, **prepare: Any) -> InProcessRun:
         """Reconcile the order, and wait until it is Ready."""
-        run = self.run("provision", name, **prepare).go_on(wait).successful()
+        run = self.run("provision", name, **prepare).complete(wait).successful()
         assert not wait or self.status(name)["phase"] == "Ready", self.status(name)
         return run
 
     def remove(self, name: str = "demo", wait: float = WAIT_SECONDS, **prepare: Any) -> InProcessRun:
-        """Delete the order with its cluster, and wait until both are gone."""
-        return self.run("delete", name, **prepare).go_on(wait).successful()
+        """Delete the order with its cluster, and wait until both are deleted."""
+        return self.run("delete", name, **prepare).complete(wait).successful()
 
     def sync(self, *names: str, check: bool = False, kubeconfig: Path | None = None) -> Object:
         """Bring the status of these orders, or of all, up to date with their clusters."""
@@ -356,11 +353,11 @@ class Orders:
         return run
 
     def delete(self, name: str = "demo", *options: str, **settings: Any) -> Run:
-        """Play delete_cluster, and wait until the order is gone."""
+        """Play delete_cluster, and wait until the order is deleted."""
         return self.play("delete_cluster", name, *options, **{"cluster_wait_timeout": WAIT_SECONDS} | settings).successful()
 
     def clean_up(self) -> None:
-        """Delete what a test has left: the orders now, so that the next test's event source finds none; the rest goes on meanwhile."""
+        """Delete what a test has left. Orders are deleted at once, for the next test's event source; the rest in the background."""
         orders = self.kube.list_all(self.api_version, "ClusterOrder", self.namespace)
         label = f"{self.group}/clusterorder-namespace={self.namespace}"
         for item in [*orders, *self.kube.list_all("v1", "Namespace", label_selector=label)]:
@@ -400,21 +397,21 @@ class Orders:
         return self.template(name, install=install, post_install="[]\n")
 
     def gate(self) -> tuple[str, Path, Path]:
-        """A hook that holds a run up: its name, the file that shows that a run has come to it, and the one that lets it go on."""
-        here, go_on = self.folder / "here", self.folder / "go-on"
+        """A hook that blocks a run: its name, the file that shows that a run has reached it, and the file that resumes it."""
+        here, resume = self.folder / "here", self.folder / "resume"
         tasks = f"""
-- name: Show that a run has come here
+- name: Show that a run has reached the gate
   ansible.builtin.copy:
     content: here
     dest: {here}
     mode: "0600"
-- name: Hold it up
+- name: Wait until it is resumed
   ansible.builtin.wait_for:
-    path: {go_on}
+    path: {resume}
     timeout: {RUN_SECONDS}
     sleep: 1
 """
-        return self.role("gate", {"tasks/main.yml": tasks}), here, go_on
+        return self.role("gate", {"tasks/main.yml": tasks}), here, resume
 
     def killer(self, task: int) -> dict[str, str]:
         """Settings of a run that is killed at the start of this task."""

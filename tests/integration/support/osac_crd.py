@@ -1,4 +1,4 @@
-"""OSAC's CRD of orders in place of ours: a stand-in for it, which drops and refuses of a status what OSAC's drops and refuses."""
+"""A stand-in for OSAC's CRD of orders: it drops and refuses the same status fields as OSAC's."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def stand_in(group: str) -> dict[str, Any]:
     return crd
 
 
-def put_in_place_of_ours(hub: Access, *crds: dict[str, Any]) -> None:
+def replace_crds(hub: Access, *crds: dict[str, Any]) -> None:
     hub.kubectl("delete", "crd", "clusterorders.cloudkit.openshift.io")
     for crd in crds:
         hub.install_crd(crd)

@@ -1,8 +1,8 @@
 """An imitation of OSAC's controller of ClusterOrders, as it behaved in the days of `cloudkit.openshift.io`; written from a description.
 
 It makes the namespace, the account and its binding, holds the order by its own finalizer, posts the whole order to a webhook, again on
-every reconcile and for ever, and writes phase and conditions of its own with optimistic locking. Deletion ends when ours has let go of
-the order.
+every reconcile and for ever, and writes phase and conditions of its own with optimistic locking. Deletion ends when our
+finalizers are removed.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Any
 
 import urllib3
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Conflict, KubeError
 
-Object = dict[str, Any]
 GROUP = "cloudkit.openshift.io"
 FINALIZER, OURS = f"{GROUP}/finalizer", f"{GROUP}/infrastructure"
 ACCOUNT = "cloudkit"

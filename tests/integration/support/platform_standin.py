@@ -19,7 +19,7 @@ PROMPTS = {f"ask_{what}_on_launch": True for what in ("limit", "labels", "invent
 
 
 class Platform:
-    """Launches the playbook of a template's name. `lose_answers` launches are carried out and answered as if they had not been."""
+    """Launches the playbook of a template's name. The next `lose_answers` launches start a job and are answered with 502."""
 
     def __init__(self, environment: Mapping[str, str], folder: Path) -> None:
         self.launches: list[dict[str, Any]] = []
@@ -109,7 +109,7 @@ class Platform:
             do_GET = do_POST = handle_one  # noqa: N815 - named by http.server
 
             def log_message(self, *_arguments: Any) -> None:
-                """Tests look at `launches` instead."""
+                """Tests read `launches` instead."""
 
         return Handler
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 
-Object = dict[str, Any]
 Task = dict[str, Any]
 
 COLLECTION = "openfleet.clusters"

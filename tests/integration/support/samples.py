@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 
 RELEASE = "quay.io/openshift-release-dev/ocp-release:4.17.0-x86_64"
 NEXT_RELEASE = "quay.io/openshift-release-dev/ocp-release:4.17.1-x86_64"
 FAULT = "standin.openfleet.clusters/fault"
 MODE = "standin.openfleet.clusters/mode"
-Object = dict[str, Any]
 
 
 def pull_secret(namespace: str) -> Object:

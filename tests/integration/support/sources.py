@@ -16,6 +16,7 @@ from typing import Any, Self
 import urllib3
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
 from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.controller import Controller
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.metrics import Metrics, State
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.settings import Settings
@@ -24,7 +25,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client imp
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.selection import OrderName
 
 from .in_process import ENTRIES, InProcessRun
-from .orders import Object, Orders
+from .orders import Orders
 
 MAX_IN_FLIGHT = 100
 
@@ -40,7 +41,7 @@ class _CountingLoop(asyncio.SelectorEventLoop):
 
 
 class Source:
-    """A controller in a thread of its own. What it asks for is in `events`, and not done."""
+    """A controller in a thread of its own. What it asks for is in `events`, and is not run."""
 
     def __init__(self, orders: Orders, **settings: Any) -> None:
         self.events: list[Object] = []
@@ -119,7 +120,7 @@ class Gate:
 
     def __init__(self) -> None:
         self.is_reached = threading.Event()
-        self.go_on = threading.Event()
+        self.resume = threading.Event()
 
     def until_reached(self) -> None:
         assert self.is_reached.wait(300), "no run has come to the gate"
@@ -160,7 +161,7 @@ class InProcessEngine(Source):
                 yield self
         finally:
             for gate in self._gates.values():
-                gate.go_on.set()
+                gate.resume.set()
             self._threads.shutdown()
         assert self.errors == []
 
@@ -178,7 +179,7 @@ class InProcessEngine(Source):
         names = [order["cluster_order"]["metadata"]["name"] for order in run.orders]
         for gate in [self._gates[name] for name in names if name in self._gates]:
             gate.is_reached.set()
-            gate.go_on.wait()
+            gate.resume.wait()
         if self.lost.intersection(names):
             self.lost.difference_update(names)
             return
@@ -206,7 +207,7 @@ class WebhookEngine(InProcessEngine):
     def problems(self) -> list[str]:
         try:
             if self.metric("openfleet_orders_leads") != 1:
-                return ["it does not lead"]
+                return ["it is not the leader"]
             health = self._get("healthz")
             return [] if health.status == 200 else [health.data.decode()]
         except urllib3.exceptions.HTTPError as error:

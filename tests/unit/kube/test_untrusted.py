@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.certificates import Authority
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.config import Target
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.untrusted import BadKubeconfig, expiry_of, kubeconfig_of, target_of
 
-Object = dict[str, Any]
 KUBECONFIG: Object = {
     "current-context": "c",
     "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],

@@ -6,13 +6,13 @@ import copy
 from typing import Any
 
 import pytest
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import FIELD_MANAGER
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import ClusterRef
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.capi import ClusterProvider
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.capi.topology import with_foreign_entries
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import NodeSet, ObservedCluster
 
-Object = dict[str, Any]
 LABEL = "openfleet.clusters/resource-class"
 GOOD = {
     "Available": "True",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.crds import COLLECTION_CRDS, load_crd
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import errors as kube_errors
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.untrusted import BadKubeconfig, Expiry
 from ansible_collections.openfleet.clusters.plugins.module_utils.registry import health as registry_health
@@ -25,7 +25,6 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.registry.status
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 UP = ClusterHealth(HEALTHY, reachable=True, authenticated=True, version="v1.36.3")
 DOWN = ClusterHealth.of_error(kube_errors.Unreachable("no answer"))
-Object = dict[str, Any]
 
 
 def cluster(name: str, **changes: str) -> RegisteredCluster:

@@ -7,8 +7,8 @@ import copy
 from typing import Any
 
 from ansible_collections.openfleet.clusters.extensions.sandbox.capi_manifests import cluster_class, led_to, of_in_memory
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 
-Object = dict[str, Any]
 URL = "https://127.0.0.1:1234"
 SERVICE = {"namespace": "system", "name": "webhook-service"}
 LED = {"caBundle": base64.b64encode(b"authority").decode()}
