@@ -1,6 +1,7 @@
-"""What the conformance tests have to know of a provider, and to do to what is behind it: a `Backend` for each provider.
+"""What the conformance tests know of a provider, and do to the system behind it: a `Backend` for each provider.
 
-A provider is made by the factory, as it is in a playbook, and reaches the hub through a proxy by which the tests break any request.
+The factory creates the provider, as it does in a playbook. The provider reaches the hub through a proxy, by which the tests break any
+request.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ class Backend(ABC):
 
     TYPE: ClassVar[str]
     # The methods of the interface that the provider does not support.
-    CANNOT: ClassVar[frozenset[str]] = frozenset()
+    UNSUPPORTED: ClassVar[frozenset[str]] = frozenset()
     # An add-on that there is, where the provider has any.
     ADDON: ClassVar[str] = ""
-    # How many seconds a cluster may take to be ready, or gone.
-    PATIENCE: ClassVar[float] = 120
+    # How many seconds a cluster may take to be ready, or deleted.
+    TIMEOUT_SECONDS: ClassVar[float] = 120
 
     def __init__(self, hub: Access, namespace: str, proxy: ApiProxy) -> None:
         self.namespace = namespace
@@ -49,11 +50,11 @@ class Backend(ABC):
         # What has to be done after the test, beside the namespace being deleted.
         self.undo = contextlib.ExitStack()
 
-    # What each backend has to say
+    # What each backend implements
 
     @abstractmethod
     def request(self) -> ClusterRequest:
-        """A cluster that can be made."""
+        """A cluster that can be created."""
 
     @abstractmethod
     def changed_request(self) -> ClusterRequest:
@@ -61,7 +62,7 @@ class Backend(ABC):
 
     @abstractmethod
     def has_changed(self, name: str) -> bool:
-        """Whether what is behind the provider was asked for the change."""
+        """Whether the change has reached the system behind the provider."""
 
     @abstractmethod
     def fail(self, name: str) -> str:
@@ -69,13 +70,13 @@ class Backend(ABC):
 
     @abstractmethod
     def hold(self, name: str) -> contextlib.AbstractContextManager[Any]:
-        """Meanwhile the cluster cannot go, however often its deletion is asked for."""
+        """Within the context the cluster is not deleted, however often its deletion is requested."""
 
     @abstractmethod
-    def go_on(self, name: str) -> None:
-        """What is behind the provider does its next piece of work, unless it works by itself."""
+    def advance(self, name: str) -> None:
+        """Let the system behind the provider do its next piece of work, unless it works by itself."""
 
-    # What most backends have in common: they are reached through the hub
+    # The same for most backends: they are reached through the hub
 
     def unreachable(self) -> tuple[Provider, ClusterRequest]:
         """A provider that doesn't reach its backend, and what to ask it for."""
@@ -124,14 +125,14 @@ class Backend(ABC):
         kube = self.provider(name).connect(NONE)
         return kube.find(item["apiVersion"], item["kind"], metadata["name"], metadata.get("namespace"))
 
-    # What only backends of some providers have to say
+    # What only backends of some providers implement
 
     def parts_of(self, identity_provider: str, name: str) -> list[str]:
         """All that there is of an identity provider of that cluster behind the provider; its name among them."""
         backend = type(self).__name__
         raise TypeError(f"{backend} has no parts_of to ask for {identity_provider} of {name}: write one, its provider has such things.")
 
-    # What is the same for all
+    # The same for all backends
 
     def provider(self, name: str = "demo", *, check_mode: bool = False, kube: Kube | None = None) -> Provider:
         """The provider for a cluster of that name, with its lock taken; a new one for each call, as each task makes its own."""
@@ -155,24 +156,24 @@ class Backend(ABC):
 
         def is_ready() -> bool:
             nonlocal spec
-            self.go_on(name)
+            self.advance(name)
             spec = self.provider(name).status(spec)
             assert spec.status != "failed", spec.status_details
             return spec.status == "ready"
 
-        until(is_ready, f"the cluster {name} is ready", self.PATIENCE)
-        self.go_on(name)
+        until(is_ready, f"the cluster {name} is ready", self.TIMEOUT_SECONDS)
+        self.advance(name)
         return spec
 
-    def gone(self, name: str = "demo") -> None:
-        """Delete the cluster, and see that it is gone when that is said, and not before."""
+    def deleted(self, name: str = "demo") -> None:
+        """Delete the cluster, and assert that it is absent once `delete` returns true."""
 
-        def is_gone() -> bool:
-            told = self.provider(name).delete(NONE)
-            self.go_on(name)
-            return told
+        def is_deleted() -> bool:
+            is_done = self.provider(name).delete(NONE)
+            self.advance(name)
+            return is_done
 
-        until(is_gone, f"the cluster {name} is gone", self.PATIENCE)
+        until(is_deleted, f"the cluster {name} is deleted", self.TIMEOUT_SECONDS)
         assert self.provider(name).status(NONE).is_absent
 
 

@@ -29,7 +29,7 @@ from .pytest_plugin import fresh_namespace
 # Shorter words are no secrets, they name a context or a kind; nor are addresses.
 LEAST_SECRET = 20
 MOST_REQUESTS = 100
-# What a provider may lack, each with a call of it. It must report that before it reads anything.
+# What a provider may not support, each with a call of it. It must raise before it reads anything.
 OPTIONAL: dict[str, Callable[[Provider], Any]] = {
     "kubeconfig": lambda provider: provider.kubeconfig(NONE),
     "dns": lambda provider: provider.dns(NONE),
@@ -42,8 +42,8 @@ OPTIONAL: dict[str, Callable[[Provider], Any]] = {
     "scale": lambda provider: provider.scale(NONE, "small", 1),
     "install_addon": lambda provider: provider.install_addon(NONE, Addon("logging")),
 }
-# Those of them that only look: with a cut they answer as ever, or that it can be tried again.
-LOOKS: dict[str, Callable[[ObservedCluster, Provider], Any]] = {
+# Those of them that only read: with a cut they return the same, or a retryable error.
+READS: dict[str, Callable[[ObservedCluster, Provider], Any]] = {
     "kubeconfig": lambda spec, provider: provider.kubeconfig(spec).content,
     "dns": lambda spec, provider: provider.dns(spec),
     "cloud_providers": lambda _spec, provider: provider.cloud_providers(),
@@ -82,16 +82,16 @@ class ProviderConformance:
     @pytest.fixture
     def backend(self, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Backend]:
         provider_hub: Access = request.getfixturevalue(self.HUB)
-        # Many requests are made to fail here, and each would be tried again after a while.
+        # Many requests fail here on purpose, and the client would wait before each retry.
         monkeypatch.setattr(transport, "FIRST_WAIT", 0.001)
         with fresh_namespace(provider_hub) as namespace, ApiProxy(provider_hub.kubeconfig, tmp_path).open() as proxy:
-            made = self.BACKEND(provider_hub, namespace, proxy)
-            with made.undo:
-                yield made
+            created = self.BACKEND(provider_hub, namespace, proxy)
+            with created.undo:
+                yield created
 
-    # Making
+    # Create, update
 
-    def test_create_returns_at_once_and_status_tells_until_it_is_ready(self, backend: Backend) -> None:
+    def test_create_returns_at_once_and_status_follows_until_it_is_ready(self, backend: Backend) -> None:
         assert backend.provider().status(NONE) == NONE
         provider = backend.provider()
         spec = provider.create(backend.asked(backend.request()))
@@ -118,10 +118,10 @@ class ProviderConformance:
         assert changed(provider) == []
 
     def test_cluster_is_found_with_what_was_kept_of_it_and_without(self, backend: Backend) -> None:
-        made = backend.create()
-        kept = ObservedCluster.from_stored(json.loads(json.dumps(made.to_stored())))
-        assert backend.provider().status(kept).internal_id == made.internal_id
-        assert backend.provider().status(NONE).internal_id == made.internal_id
+        created = backend.create()
+        kept = ObservedCluster.from_stored(json.loads(json.dumps(created.to_stored())))
+        assert backend.provider().status(kept).internal_id == created.internal_id
+        assert backend.provider().status(NONE).internal_id == created.internal_id
 
     def test_update_changes_what_is_asked_for_and_nothing_the_second_time(self, backend: Backend) -> None:
         spec = backend.ready()
@@ -136,7 +136,7 @@ class ProviderConformance:
         provider.update(spec, backend.asked(backend.changed_request()))
         assert changed(provider) == []
 
-    def test_check_mode_tells_what_would_change_and_changes_nothing(self, backend: Backend) -> None:
+    def test_check_mode_predicts_what_would_change_and_changes_nothing(self, backend: Backend) -> None:
         provider = backend.provider(check_mode=True)
         assert provider.create(backend.asked(backend.request())).exists
         assert changed(provider)
@@ -151,16 +151,16 @@ class ProviderConformance:
         assert changed(provider)
         assert backend.provider().status(spec).status == "ready"
 
-    def test_failure_is_told_with_its_reason(self, backend: Backend) -> None:
+    def test_failure_is_reported_with_its_reason(self, backend: Backend) -> None:
         spec = backend.create()
         reason = backend.fail("demo")
 
-        def is_told() -> bool:
-            backend.go_on("demo")
+        def is_reported() -> bool:
+            backend.advance("demo")
             seen = backend.provider().status(spec)
             return seen.exists and seen.status != "ready" and reason in seen.status_details
 
-        until(is_told, f"the status says {reason!r}")
+        until(is_reported, f"the status says {reason!r}")
 
     def test_settings_that_it_does_not_know_are_refused(self, backend: Backend) -> None:
         with pytest.raises(Invalid, match=r"no_such_setting"):
@@ -173,7 +173,7 @@ class ProviderConformance:
         shown = f"{json.dumps(diff(provider.changes))} {spec} {request} {json.dumps(spec.to_stored())}"
         assert [secret for secret in secrets_of(request.secrets) if secret in shown] == []
 
-    # Taking away
+    # Delete
 
     def test_delete_is_false_until_it_is_gone_and_true_after(self, backend: Backend) -> None:
         spec = backend.ready()
@@ -183,7 +183,7 @@ class ProviderConformance:
             assert changed(provider)
             assert backend.provider().delete(spec) is False
             assert not backend.provider().status(spec).is_absent
-        backend.gone()
+        backend.deleted()
         provider = backend.provider()
         assert provider.delete(spec) is True
         assert changed(provider) == []
@@ -193,21 +193,21 @@ class ProviderConformance:
         assert provider.delete(NONE) is True
         assert changed(provider) == []
 
-    def test_cluster_can_be_made_again_after_it_was_deleted(self, backend: Backend) -> None:
+    def test_cluster_can_be_created_again_after_it_was_deleted(self, backend: Backend) -> None:
         backend.create()
-        backend.gone()
+        backend.deleted()
         assert backend.create().exists
 
-    # What goes wrong
+    # Errors
 
-    def test_backend_that_is_not_reached_is_an_error_to_be_tried_again(self, backend: Backend) -> None:
+    def test_unreachable_backend_is_a_retryable_error(self, backend: Backend) -> None:
         provider, request = backend.unreachable()
         with pytest.raises(KubeError, match=r"(?i)does not answer|connection|reach") as caught:
             provider.create(backend.asked(request))
         assert caught.value.retryable
         assert backend.provider().status(NONE).is_absent
 
-    def test_credentials_that_are_refused_are_an_error_that_says_so(self, backend: Backend) -> None:
+    def test_refused_credentials_are_an_error_that_names_them(self, backend: Backend) -> None:
         provider, request = backend.refused()
         with pytest.raises(KubeError, match=r"(?i)credentials|token|kubeconfig") as caught:
             provider.create(backend.asked(request))
@@ -241,17 +241,17 @@ class ProviderConformance:
         cut_everywhere(backend, answer_is_lost, lambda provider: provider.status(spec))
         cut_everywhere(backend, answer_is_lost, lambda provider: provider.update(spec, backend.asked(backend.changed_request())))
         assert backend.has_changed("demo")
-        for what, look in LOOKS.items():
-            if what not in backend.CANNOT:
-                self._looks_as_ever(backend, answer_is_lost, partial(look, spec))
+        for what, read in READS.items():
+            if what not in backend.UNSUPPORTED:
+                self._reads_the_same(backend, answer_is_lost, partial(read, spec))
         for what, cut in (
             ("add_identity_provider", self._cut_identity_provider),
             ("scale", self._cut_scale),
             ("install_addon", self._cut_addon),
         ):
-            if what not in backend.CANNOT:
+            if what not in backend.UNSUPPORTED:
                 cut(backend, answer_is_lost, spec)
-        if "apply_resources" not in backend.CANNOT:
+        if "apply_resources" not in backend.UNSUPPORTED:
             items = [config_map(f"{backend.namespace}-{number}", a="1") for number in range(2)]
             for wanted in (items, items[:1]):
                 resource_set = ResourceSet(backend.namespace, wanted)
@@ -260,11 +260,11 @@ class ProviderConformance:
             cut_everywhere(backend, answer_is_lost, lambda provider: provider.remove_resources(spec, backend.namespace))
             assert [item for item in items if backend.found(item, "demo")] == []
         cut_everywhere(backend, answer_is_lost, lambda provider: provider.delete(spec))
-        backend.gone()
+        backend.deleted()
 
     @pytest.mark.parametrize("answer_is_lost", [False, True], ids=["request lost", "answer lost"])
     def test_what_a_run_that_died_brought_into_the_cluster_is_known_to_the_next(self, backend: Backend, answer_is_lost: bool) -> None:
-        if "apply_resources" in backend.CANNOT:
+        if "apply_resources" in backend.UNSUPPORTED:
             pytest.skip("it has none")
         spec = backend.ready()
         item = config_map(backend.namespace, a="1")
@@ -277,10 +277,10 @@ class ProviderConformance:
                 break
 
     @staticmethod
-    def _looks_as_ever(backend: Backend, answer_is_lost: bool, look: Callable[[Provider], Any]) -> None:
-        expected = _answer(look, backend.provider())
+    def _reads_the_same(backend: Backend, answer_is_lost: bool, read: Callable[[Provider], Any]) -> None:
+        expected = _answer(read, backend.provider())
         answers: list[Any] = []
-        cut_everywhere(backend, answer_is_lost, lambda provider: answers.append(_answer(look, provider)))
+        cut_everywhere(backend, answer_is_lost, lambda provider: answers.append(_answer(read, provider)))
         assert answers
         assert [answer for answer in answers if answer != expected] == []
 
@@ -312,17 +312,17 @@ class ProviderConformance:
         _changes_nothing(backend, install)
 
         def is_ready() -> bool:
-            backend.go_on("demo")
+            backend.advance("demo")
             return bool(install(backend.provider()))
 
         until(is_ready, f"the add-on {backend.ADDON} is ready")
 
     # Beyond the cluster itself
 
-    def test_what_it_cannot_do_is_said_with_its_name(self, backend: Backend) -> None:
+    def test_unsupported_methods_raise_not_supported(self, backend: Backend) -> None:
         provider = backend.provider()
         for what, call in OPTIONAL.items():
-            if what not in backend.CANNOT:
+            if what not in backend.UNSUPPORTED:
                 assert getattr(type(provider), what) is not getattr(Provider, what), f"{what} is not implemented"
                 continue
             with pytest.raises(NotSupported, match=rf"The provider {backend.TYPE} does not support ") as caught:
@@ -331,7 +331,7 @@ class ProviderConformance:
             assert not caught.value.retryable
 
     def test_kubeconfig_is_that_of_the_cluster_and_its_version_stays(self, backend: Backend) -> None:
-        if "kubeconfig" in backend.CANNOT:
+        if "kubeconfig" in backend.UNSUPPORTED:
             pytest.skip("it has none")
         with pytest.raises(KubeError, match=r"demo"):
             backend.provider().kubeconfig(NONE)
@@ -341,8 +341,8 @@ class ProviderConformance:
         assert first.version
         assert first.content["clusters"]
 
-    def test_resources_are_applied_changed_and_taken_away(self, backend: Backend) -> None:
-        if "apply_resources" in backend.CANNOT:
+    def test_resources_are_applied_changed_and_removed(self, backend: Backend) -> None:
+        if "apply_resources" in backend.UNSUPPORTED:
             pytest.skip("it has none")
         spec = backend.ready()
         one, two, foreign = (config_map(f"{backend.namespace}-{name}", a="1") for name in ("one", "two", "foreign"))
@@ -402,10 +402,10 @@ def _tried(call: Callable[[], Any]) -> None:
         assert len(str(error).splitlines()) == 1, error
 
 
-def _answer(look: Callable[[Provider], Any], provider: Provider) -> Any:
+def _answer(read: Callable[[Provider], Any], provider: Provider) -> Any:
     """What is answered, which may also be that there is no such thing."""
     try:
-        return look(provider)
+        return read(provider)
     except KubeError as error:
         if error.retryable:
             raise

@@ -22,8 +22,8 @@ API_VERSION = "cluster.x-k8s.io/v1beta2"
 
 class ClusterApi(Backend):
     TYPE = "capi"
-    CANNOT = frozenset({"dns", "cloud_providers", "regions", "add_identity_provider", "remove_identity_provider", "install_addon"})
-    PATIENCE = 900
+    UNSUPPORTED = frozenset({"dns", "cloud_providers", "regions", "add_identity_provider", "remove_identity_provider", "install_addon"})
+    TIMEOUT_SECONDS = 900
 
     def __init__(self, hub: Access, namespace: str, proxy: ApiProxy) -> None:
         super().__init__(hub, namespace, proxy)
@@ -45,7 +45,7 @@ class ClusterApi(Backend):
     def has_changed(self, name: str) -> bool:
         return bool(self._cluster(name)["spec"]["topology"]["workers"]["machineDeployments"][0]["replicas"] == 2)
 
-    def go_on(self, name: str) -> None:
+    def advance(self, name: str) -> None:
         """Its managers work by themselves."""
 
     def fail(self, name: str) -> str:

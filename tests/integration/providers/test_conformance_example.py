@@ -50,7 +50,9 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 class Rack(Backend):
     TYPE = "acme.metal.rack"
-    CANNOT = frozenset({"dns", "cloud_providers", "regions", "add_identity_provider", "remove_identity_provider", "scale", "install_addon"})
+    UNSUPPORTED = frozenset(
+        {"dns", "cloud_providers", "regions", "add_identity_provider", "remove_identity_provider", "scale", "install_addon"}
+    )
 
     def request(self, machines: int = 2) -> ClusterRequest:
         return ClusterRequest(node_requests=[NodeRequest("blade", machines)], settings={"rack": "r1"})
@@ -61,7 +63,7 @@ class Rack(Backend):
     def has_changed(self, name: str) -> bool:
         return bool(json.loads(self._rack(name)["data"]["machines"]) == {"blade": "3"})
 
-    def go_on(self, name: str) -> None:
+    def advance(self, name: str) -> None:
         """What the rack's controller does at each look."""
         rack = self.kube.find("v1", "ConfigMap", f"{name}-rack", self.namespace)
         if rack is None:
@@ -116,14 +118,14 @@ def test_order_for_a_template_of_the_example_is_carried_out(orders: Orders) -> N
         assert orders.status()["phase"] == "Progressing"
         assert orders.status()["provider"]["type"] == "acme.metal.rack"
         for _step in ("mounting", "up"):
-            rack.go_on("demo")
+            rack.advance("demo")
         orders.play("sync_status").successful()
         assert orders.status()["phase"] == "Ready", orders.status()
         assert orders.status()["nodeSets"] == [{"resourceClass": "blade", "requested": 2, "ready": 2}]
         assert orders.play("create_cluster").successful().changed == 0
         orders.play("delete_cluster").successful()
         assert not orders.is_deleted()
-        rack.go_on("demo")
+        rack.advance("demo")
         orders.delete()
         assert orders.is_deleted()
 
@@ -153,7 +155,7 @@ def test_playbook_uses_it_by_its_dotted_name(example: Path, orders: Orders) -> N
     with ApiProxy(orders.hub.kubeconfig, orders.folder).open() as proxy:
         rack = Rack(orders.hub, orders.namespace, proxy)
         for _step in ("mounting", "up"):
-            rack.go_on("demo")
+            rack.advance("demo")
         motd = config_map(orders.namespace, text="Welcome")
         equip = {"resource_set": "motd", "resources": [motd]}
         played = run(
@@ -166,5 +168,5 @@ def test_playbook_uses_it_by_its_dotted_name(example: Path, orders: Orders) -> N
         assert played["equip it"].changed
         assert played["strip it"].result["gone"]
         assert not played["remove it"].result["gone"]
-        rack.go_on("demo")
+        rack.advance("demo")
         assert run(on("cluster", "remove it", state="absent"))["remove it"].result["gone"]

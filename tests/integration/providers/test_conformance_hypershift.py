@@ -21,7 +21,7 @@ API_VERSION = "hypershift.openshift.io/v1beta1"
 
 class HyperShift(Backend):
     TYPE = "hypershift"
-    CANNOT = frozenset({"cloud_providers", "regions", "install_addon"})
+    UNSUPPORTED = frozenset({"cloud_providers", "regions", "install_addon"})
 
     def request(self, nodes: int = 2) -> ClusterRequest:
         settings = {"base_domain": "example.com"}
@@ -33,7 +33,7 @@ class HyperShift(Backend):
     def has_changed(self, name: str) -> bool:
         return bool(self.kube.get(API_VERSION, "NodePool", f"{name}-fc430", self.namespace)["spec"]["replicas"] == 3)
 
-    def go_on(self, name: str) -> None:
+    def advance(self, name: str) -> None:
         """The stand-in works by itself. Its kubeconfig leads to nobody, so that it gets one of the hub, to have a cluster for resources."""
         secret = self.kube.find("v1", "Secret", f"{name}-admin-kubeconfig", self.namespace)
         content = base64.b64encode(self.proxy.kubeconfig.read_bytes()).decode()

@@ -54,7 +54,7 @@ class Ocm(Backend):
     def hold(self, name: str) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()  # it moves only when it is told to
 
-    def go_on(self, name: str) -> None:
+    def advance(self, name: str) -> None:
         self.service.advance()
 
     def unreachable(self) -> tuple[Provider, ClusterRequest]:

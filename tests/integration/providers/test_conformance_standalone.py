@@ -22,7 +22,7 @@ LOST = "KubeletStoppedPostingStatus"
 
 class Standalone(Backend):
     TYPE = "standalone"
-    CANNOT = frozenset({"cloud_providers", "regions", "add_identity_provider", "remove_identity_provider", "scale", "install_addon"})
+    UNSUPPORTED = frozenset({"cloud_providers", "regions", "add_identity_provider", "remove_identity_provider", "scale", "install_addon"})
 
     def __init__(self, hub: Access, namespace: str, proxy: ApiProxy) -> None:
         super().__init__(hub, namespace, proxy)
@@ -42,7 +42,7 @@ class Standalone(Backend):
         secret = self.kube.get("v1", "Secret", f"{name}-kubeconfig", self.namespace)
         return NEXT_TOKEN in base64.b64decode(secret["data"]["kubeconfig"]).decode()
 
-    def go_on(self, name: str) -> None:
+    def advance(self, name: str) -> None:
         ready = {"type": "Ready", "status": "False" if self.failed else "True", "reason": LOST if self.failed else "KubeletReady"}
         self.kube.patch(self.node, {"status": {"conditions": [ready]}}, subresource="status", checked=False)
 

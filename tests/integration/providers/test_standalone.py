@@ -107,7 +107,7 @@ def test_cloud_region_and_classes_are_read_from_the_nodes(backend: Standalone) -
     backend.kube.patch(second, {"metadata": {"labels": zone}}, checked=False)
     backend.create()
     label_node(backend, {"openfleet.clusters/resource-class": "fc430"})
-    backend.go_on("demo")
+    backend.advance("demo")
     observed = backend.provider().status(NONE)
     assert (observed.cloud_provider, observed.region, observed.multi_az) == ("aws", "eu-1", True)
     expected = (NodeSet("fc430", "fc430", 1, 1, preexisting=True), NodeSet("m5.large", "m5.large", 1, 0, preexisting=True))
@@ -134,13 +134,13 @@ def test_openshift_configuration_wins_over_the_nodes(backend: Standalone) -> Non
 def test_lost_node_degrades_the_cluster_and_its_return_makes_it_ready(backend: Standalone) -> None:
     backend.ready()
     backend.fail("demo")
-    backend.go_on("demo")
+    backend.advance("demo")
     observed = backend.provider().status(NONE)
     assert observed.is_true(AVAILABLE)
     assert observed.is_true(DEGRADED)
     assert LOST in observed.conditions[DEGRADED].message
     backend.failed = False
-    backend.go_on("demo")
+    backend.advance("demo")
     observed = backend.provider().status(NONE)
     assert (observed.status, observed.is_true(DEGRADED)) == ("ready", False)
 
@@ -258,7 +258,7 @@ def _replace_kubeconfig(backend: Standalone, content: Object) -> None:
 
 
 def test_playbook_adopts_equips_and_releases_a_cluster(backend: Standalone, hub: Access, namespace: str, tmp_path: Path) -> None:
-    backend.go_on("demo")
+    backend.advance("demo")
     quota = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "motd", "namespace": namespace}, "data": {"text": "Welcome"}}
 
     def on(module: str, called: str, /, *, check: bool = False, **arguments: Any) -> Task:
