@@ -9,6 +9,7 @@ extensions = [
     "sphinx_antsibull_ext",
     "myst_parser",
     "ansible_collections.openfleet.clusters.extensions.dev.docsite.mermaid",
+    "ansible_collections.openfleet.clusters.extensions.dev.docsite.reference",
 ]
 include_patterns = ["*.rst", "docsite/*.rst", "*.md", "docs/*.md", "docs/examples/*/README.md", "roles/*/README.md"]
 nitpicky = True

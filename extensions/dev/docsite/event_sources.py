@@ -19,7 +19,7 @@ from antsibull_docs_parser.rst import rst_escape, to_rst
 
 def page(folder: Path) -> str:
     """One section for each event source in the folder, in reStructuredText."""
-    parts = [_title("Event sources", "="), "The plugins that give events to rulebooks, with their arguments.\n"]
+    parts = [_title("Event sources", "="), "The plugins that emit events to rulebooks, with their arguments.\n"]
     parts += [_section(file.stem, _texts(file)) for file in sorted(folder.glob("*.py"))]
     return "\n".join(parts)
 

@@ -92,6 +92,16 @@ def test_links_diagrams_and_labels_of_ansible_become_html_without_the_network(tm
     assert "reference_appendices/config.html#envvar-ANSIBLE_CACHE_PLUGIN" in reference
 
 
+def test_pages_of_antsibull_docs_have_short_names_in_the_navigation_and_no_list_of_headings(tmp_path: Path) -> None:
+    lists = "\n.. contents::\n   :local:\n   :depth: 1\n\nHeading\n-------\n\n.. toctree::\n   :hidden:\n\n   cluster_info_module\n"
+    module = "openfleet.clusters.cluster_info module -- Get a cluster\n=======================================================\n"
+    result = run_sphinx(tmp_path, SITE | {"reference.rst": REFERENCE + lists, "cluster_info_module.rst": module})
+    assert (result.returncode, result.stderr) == (0, "")
+    reference = (tmp_path / "html" / "reference.html").read_text()
+    assert ">cluster_info module</a>" in reference
+    assert 'class="contents' not in reference
+
+
 def test_every_mistake_on_a_page_fails_the_build_by_its_name(tmp_path: Path) -> None:
     wrong = {
         "index.md": INDEX.replace("tenant -->", "tenant[ -->") + "\n[absent](docs/absent.md), [heading](docs/page.md#absent-heading)\n",

@@ -54,8 +54,6 @@ OURS = re.compile(r"(?<!ansible_collections\.)\bopenfleet\.clusters\.(\w+)")
 EXTRA = re.compile(r"-e (\w+)=")
 # A variable that a playbook does not set itself: it says what happens without it.
 TAKEN = re.compile(r"(?<![.\w])(\w+) \| default\(")
-# Pages whose prose is not in the style of the others yet.
-UNSTYLED = {"cluster_registry.md", "writing_a_provider.md", *(f"provider_{kind}.md" for kind in BUILT_IN)}
 WIDTH = 120
 # Words for which Kubernetes and Ansible have their own: reconcile, observe, cache, pending, release, skip, permission, fix.
 UNUSUAL = re.compile(
@@ -224,7 +222,7 @@ def test_page_is_true_to_the_files(path: Path, check: Any) -> None:
 
 
 @pytest.mark.parametrize("check", [long_lines, unusual_words])
-@pytest.mark.parametrize("path", [path for path in PAGES if path.name not in UNSTYLED], ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_prose_has_the_style_of_the_project(path: Path, check: Any) -> None:
     assert list(check(read(path))) == []
 

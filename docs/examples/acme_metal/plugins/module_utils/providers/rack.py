@@ -1,4 +1,4 @@
-"""ACME's racks: a cluster is a ConfigMap that the rack's controller reads, and that it writes the state of the machines into."""
+"""ACME's racks: a cluster is a ConfigMap, from which the rack's controller reads the request and to which it writes the state."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model
     ObservedCluster,
 )
 
-# What the controller writes as `state`, and what that is to us.
+# The states that the controller writes, and those of the interface.
 STATES = {"": "cluster_accepted", "mounting": "cluster_provisioning", "up": "ready", "broken": "failed"}
 
 
 class ClusterProvider(Provider):
     TYPE = "acme.metal.rack"
-    SETTINGS: ClassVar = {"rack": {"type": "str", "required": True, "description": "The rack that the machines are in."}}
+    SETTINGS: ClassVar = {"rack": {"type": "str", "required": True, "description": "The rack of the machines."}}
 
     def create(self, request):
         found = self._find()
-        return self._seen(found) if found else self._apply(request)
+        return self._observed(found) if found else self._apply(request)
 
     def update(self, observed, request):
         return self._apply(request)
@@ -39,12 +39,12 @@ class ClusterProvider(Provider):
 
     def status(self, observed):
         found = self._find()
-        return self._seen(found) if found else ObservedCluster()
+        return self._observed(found) if found else ObservedCluster()
 
     def kubeconfig(self, observed):
         secret = self.ref.kube.find("v1", "Secret", f"{self.ref.name}-rack-kubeconfig", self.ref.namespace)
         if secret is None:
-            raise NotReadyYet(f"The rack has no kubeconfig of {self.ref.name} yet; it has one when its machines are up.")
+            raise NotReadyYet(f"The rack has no kubeconfig of {self.ref.name} yet; it writes one when the machines are up.")
         return Kubeconfig(json.loads(base64.b64decode(secret["data"]["kubeconfig"])), secret["metadata"]["resourceVersion"])
 
     def apply_resources(self, observed, resource_set):
@@ -65,18 +65,18 @@ class ClusterProvider(Provider):
             "data": {"rack": request.settings["rack"], "machines": json.dumps(machines, sort_keys=True)},
         }
         self.changes += self.writer.apply([wanted])
-        return self._seen(self.changes[-1].after)
+        return self._observed(self.changes[-1].after)
 
-    def _seen(self, found):
-        data, going = found["data"], "deletionTimestamp" in found["metadata"]
+    def _observed(self, found):
+        data, deleting = found["data"], "deletionTimestamp" in found["metadata"]
         state = data.get("state", "")
-        up = ConditionState("True" if state == "up" else "False", "AsTheRackSays", data.get("reason", ""))
+        up = ConditionState("True" if state == "up" else "False", "ReportedByRack", data.get("reason", ""))
         return ObservedCluster(
             internal_id=found["metadata"]["uid"],
-            status="deprovisioning" if going else STATES.get(state, "failed"),
+            status="deprovisioning" if deleting else STATES.get(state, "failed"),
             status_details=data.get("reason", ""),
             node_sets=tuple(
-                NodeSet(name, name, int(asked), int(data.get("ready", 0))) for name, asked in json.loads(data["machines"]).items()
+                NodeSet(name, name, int(requested), int(data.get("ready", 0))) for name, requested in json.loads(data["machines"]).items()
             ),
             installed=state == "up",
             conditions={AVAILABLE: up},
