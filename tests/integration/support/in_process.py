@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ ENTRIES = {"provision": "install", "post_install": "post_install", "delete": "de
 COLLECTION = "openfleet.clusters"
 INSTALLED = Path(sys.prefix) / "collections"
 _numbers = itertools.count(1)
+# Ansible loads filters at their first use and never from two threads at once.
+_templating = threading.Lock()
 
 # Where collections are, for the run of this thread: Ansible has one list for the whole process.
 _folders: ContextVar[Sequence[Path]] = ContextVar("folders", default=(INSTALLED,))
@@ -176,7 +179,8 @@ class InProcessRun:
                 continue
             assert module.startswith(COLLECTION), f"{module} needs a playbook"
             templar = Templar(loader=DataLoader(), variables=variables | {"cluster_variables": variables})
-            arguments = templar.template(_module_defaults(module)) | templar.template(task[module] or {})
+            with _templating:
+                arguments = templar.template(_module_defaults(module)) | templar.template(task[module] or {})
             answer = self._act(module.removeprefix(f"{COLLECTION}."), arguments, variables)
             if answer.get("failed"):
                 raise TaskFailed(task["name"], answer)
