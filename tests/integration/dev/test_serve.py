@@ -138,14 +138,27 @@ def test_an_undefined_variable_is_an_error_though_the_engine_calls_it_none(tmp_p
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_asked_to_end_it_succeeds_and_its_run_ends_with_it(tmp_path: Path, begin: Callable[..., Supervised], how: signal.Signals) -> None:
+def test_a_signal_waits_for_the_run_and_succeeds(tmp_path: Path, begin: Callable[..., Supervised], how: signal.Signals) -> None:
     engine = begin(with_a_run(tmp_path))
     until((tmp_path / "here").exists, f"the run has begun; the log is {engine.log}")
     assert engine.process
     engine.process.send_signal(how)
+    until(lambda: engine.said("Received signal"), "the engine has the signal")
+    (tmp_path / "resume").touch()
     assert engine.wait() == 0
-    assert engine.said("Received signal")  # so it was not ended on the spot
     assert engine.processes() == []
+    assert (tmp_path / "end").exists()
+
+
+def test_a_run_that_outlasts_the_grace_time_ends_with_the_engine(tmp_path: Path, begin: Callable[..., Supervised]) -> None:
+    engine = begin(with_a_run(tmp_path), patient=False)
+    until((tmp_path / "here").exists, f"the run has begun; the log is {engine.log}")
+    assert engine.process
+    engine.process.send_signal(signal.SIGTERM)
+    assert engine.wait() == 0
+    assert engine.said("Received signal")
+    assert engine.processes() == []
+    assert not (tmp_path / "end").exists()
 
 
 def test_a_killed_engine_is_an_error_and_what_it_leaves_behind_is_killed_too(tmp_path: Path, begin: Callable[..., Supervised]) -> None:

@@ -141,8 +141,8 @@ def test_a_provider_with_a_fault_fails_its_own_orders_only(orders: Orders) -> No
     orders.apply("good", nodes={"fc430": 1})
     bad = [name.replace("_", "-") for name in FAULTS]
     chosen = [f"{orders.namespace}/{name}" for name in (*bad, "good")]
-    run = orders.play("create_cluster", None, cluster_orders=chosen, cluster_wait_timeout=60)
-    assert orders.status("good")["phase"] == "Ready", run.output
+    run = orders.play("create_cluster", None, cluster_orders=chosen)
+    orders.until_phase("Ready", "good")
     orders.play("sync_status", None, cluster_orders=chosen).successful()
     for name in bad:
         shown = str(orders.status(name)) + run.output

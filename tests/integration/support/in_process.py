@@ -111,8 +111,10 @@ class InProcessRun:
         return self
 
     def run_templates(self) -> InProcessRun:
-        """The failure of one order's template ends on that order."""
+        """The failure of one order's template ends on that order. After a failed hook its template does not run."""
         for order in self.orders:
+            if _name(order) in self.failures:
+                continue
             try:
                 self._run_role(order["cluster_template_role"], ENTRIES[self.step], order | {"cluster_variables": order})
             except TaskFailed as failed:
@@ -120,7 +122,7 @@ class InProcessRun:
         return self
 
     def fail(self, name: str, task: str, error: str) -> InProcessRun:
-        """Have a task of a hook fail, for the order of this name."""
+        """Have a task of a hook before the template fail, for the order of this name."""
         failed = next(order for order in self.orders if order["cluster_order"]["metadata"]["name"] == name)
         self.failures[_name(failed)] = {"task": task, "error": error}
         return self
