@@ -5,6 +5,7 @@ Made for other collections as well. The fixtures are those of `pytest_plugin`, s
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -80,14 +81,32 @@ class ProviderConformance:
     HUB: ClassVar[str] = "hub"
 
     @pytest.fixture
-    def backend(self, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Backend]:
-        provider_hub: Access = request.getfixturevalue(self.HUB)
-        # Many requests fail here on purpose, and the client would wait before each retry.
+    def backend(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
+        """A backend without any cluster."""
+        with self._opened(request, tmp_path) as opened:
+            yield opened
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def running(cls, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
+        """A backend whose cluster demo is ready, for tests that leave it as it is: it may take a minute to become ready."""
+        with cls._opened(request, tmp_path_factory.mktemp("running")) as opened:
+            opened.ready()
+            yield opened
+
+    @classmethod
+    @contextlib.contextmanager
+    def _opened(cls, request: pytest.FixtureRequest, folder: Path) -> Iterator[Backend]:
+        provider_hub: Access = request.getfixturevalue(cls.HUB)
+        with fresh_namespace(provider_hub) as namespace, ApiProxy(provider_hub.kubeconfig, folder).open() as proxy:
+            opened = cls.BACKEND(provider_hub, namespace, proxy)
+            with opened.undo:
+                yield opened
+
+    @pytest.fixture(autouse=True)
+    def _without_waits(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Many requests fail here on purpose, and the client would wait before each retry."""
         monkeypatch.setattr(transport, "FIRST_WAIT", 0.001)
-        with fresh_namespace(provider_hub) as namespace, ApiProxy(provider_hub.kubeconfig, tmp_path).open() as proxy:
-            created = self.BACKEND(provider_hub, namespace, proxy)
-            with created.undo:
-                yield created
 
     # Create, update
 
@@ -112,9 +131,10 @@ class ProviderConformance:
             assert changed(provider) == []
             assert again.internal_id == first.internal_id
         assert not backend.has_changed("demo")
-        ready = backend.ready()
-        provider = backend.provider()
-        assert provider.create(backend.asked(backend.request())).status == ready.status
+
+    def test_create_finds_a_cluster_that_is_ready(self, running: Backend) -> None:
+        provider = running.provider()
+        assert provider.create(running.asked(running.request())).status == "ready"
         assert changed(provider) == []
 
     def test_cluster_is_found_with_what_was_kept_of_it_and_without(self, backend: Backend) -> None:
@@ -136,20 +156,22 @@ class ProviderConformance:
         provider.update(spec, backend.asked(backend.changed_request()))
         assert changed(provider) == []
 
-    def test_check_mode_predicts_what_would_change_and_changes_nothing(self, backend: Backend) -> None:
+    def test_check_mode_predicts_a_creation_and_creates_nothing(self, backend: Backend) -> None:
         provider = backend.provider(check_mode=True)
         assert provider.create(backend.asked(backend.request())).exists
         assert changed(provider)
         assert backend.provider().status(NONE).is_absent
-        spec = backend.ready()
-        provider = backend.provider(check_mode=True)
-        provider.update(spec, backend.asked(backend.changed_request()))
+
+    def test_check_mode_predicts_what_would_change_and_changes_nothing(self, running: Backend) -> None:
+        spec = running.provider().status(NONE)
+        provider = running.provider(check_mode=True)
+        provider.update(spec, running.asked(running.changed_request()))
         assert changed(provider)
-        assert not backend.has_changed("demo")
-        provider = backend.provider(check_mode=True)
+        assert not running.has_changed("demo")
+        provider = running.provider(check_mode=True)
         provider.delete(spec)
         assert changed(provider)
-        assert backend.provider().status(spec).status == "ready"
+        assert running.provider().status(spec).status == "ready"
 
     def test_failure_is_reported_with_its_reason(self, backend: Backend) -> None:
         spec = backend.create()
@@ -263,16 +285,16 @@ class ProviderConformance:
         backend.deleted()
 
     @pytest.mark.parametrize("answer_is_lost", [False, True], ids=["request lost", "answer lost"])
-    def test_what_a_run_that_died_brought_into_the_cluster_is_known_to_the_next(self, backend: Backend, answer_is_lost: bool) -> None:
-        if "apply_resources" in backend.UNSUPPORTED:
+    def test_what_a_run_that_died_brought_into_the_cluster_is_known_to_the_next(self, running: Backend, answer_is_lost: bool) -> None:
+        if "apply_resources" in running.UNSUPPORTED:
             pytest.skip("it has none")
-        spec = backend.ready()
-        item = config_map(backend.namespace, a="1")
+        spec = running.provider().status(NONE)
+        item = config_map(running.namespace, a="1")
         for at in range(1, MOST_REQUESTS):
-            with backend.cut(at, answer_is_lost) as lost:
-                _tried(lambda: backend.provider().apply_resources(spec, ResourceSet(backend.namespace, [item])))
-            until(lambda: backend.provider().remove_resources(spec, backend.namespace), "the set is gone")
-            assert backend.found(item, "demo") is None
+            with running.cut(at, answer_is_lost) as lost:
+                _tried(lambda: running.provider().apply_resources(spec, ResourceSet(running.namespace, [item])))
+            until(lambda: running.provider().remove_resources(spec, running.namespace), "the set is gone")
+            assert running.found(item, "demo") is None
             if not lost:
                 break
 
@@ -330,50 +352,50 @@ class ProviderConformance:
             assert caught.value.provider == backend.TYPE
             assert not caught.value.retryable
 
-    def test_kubeconfig_is_that_of_the_cluster_and_its_version_stays(self, backend: Backend) -> None:
+    def test_kubeconfig_is_that_of_the_cluster_and_its_version_stays(self, backend: Backend, running: Backend) -> None:
         if "kubeconfig" in backend.UNSUPPORTED:
             pytest.skip("it has none")
         with pytest.raises(KubeError, match=r"demo"):
             backend.provider().kubeconfig(NONE)
-        spec = backend.ready()
-        first, second = (backend.provider().kubeconfig(spec) for _time in range(2))
+        spec = running.provider().status(NONE)
+        first, second = (running.provider().kubeconfig(spec) for _time in range(2))
         assert first == second
         assert first.version
         assert first.content["clusters"]
 
-    def test_resources_are_applied_changed_and_removed(self, backend: Backend) -> None:
-        if "apply_resources" in backend.UNSUPPORTED:
+    def test_resources_are_applied_changed_and_removed(self, running: Backend) -> None:
+        if "apply_resources" in running.UNSUPPORTED:
             pytest.skip("it has none")
-        spec = backend.ready()
-        one, two, foreign = (config_map(f"{backend.namespace}-{name}", a="1") for name in ("one", "two", "foreign"))
-        name = backend.namespace
+        spec = running.provider().status(NONE)
+        one, two, foreign = (config_map(f"{running.namespace}-{name}", a="1") for name in ("one", "two", "foreign"))
+        name = running.namespace
 
-        provider = backend.provider(check_mode=True)
+        provider = running.provider(check_mode=True)
         provider.apply_resources(spec, ResourceSet(name, [one, two]))
         assert changed(provider)
-        assert [item for item in (one, two) if backend.found(item, "demo")] == []
+        assert [item for item in (one, two) if running.found(item, "demo")] == []
 
-        backend.provider().apply_resources(spec, ResourceSet(name, [one, two]))
-        backend.provider().apply_resources(spec, ResourceSet(f"{name}-2", [foreign]))
-        assert [item for item in (one, two, foreign) if backend.found(item, "demo")] == [one, two, foreign]
-        provider = backend.provider()
+        running.provider().apply_resources(spec, ResourceSet(name, [one, two]))
+        running.provider().apply_resources(spec, ResourceSet(f"{name}-2", [foreign]))
+        assert [item for item in (one, two, foreign) if running.found(item, "demo")] == [one, two, foreign]
+        provider = running.provider()
         provider.apply_resources(spec, ResourceSet(name, [one, two]))
         assert changed(provider) == []
 
-        provider = backend.provider()
+        provider = running.provider()
         provider.apply_resources(spec, ResourceSet(name, [one | {"data": {"b": "2"}}]))
         assert changed(provider)
-        found = backend.found(one, "demo")
+        found = running.found(one, "demo")
         assert found
         assert found["data"] == {"b": "2"}
-        assert [item for item in (two, foreign) if backend.found(item, "demo")] == [foreign]
+        assert [item for item in (two, foreign) if running.found(item, "demo")] == [foreign]
 
-        until(lambda: backend.provider().remove_resources(spec, name), "the set is gone")
-        assert [item for item in (one, two, foreign) if backend.found(item, "demo")] == [foreign]
-        provider = backend.provider()
+        until(lambda: running.provider().remove_resources(spec, name), "the set is gone")
+        assert [item for item in (one, two, foreign) if running.found(item, "demo")] == [foreign]
+        provider = running.provider()
         assert provider.remove_resources(spec, name) is True
         assert changed(provider) == []
-        until(lambda: backend.provider().remove_resources(spec, f"{name}-2"), "the other set is gone")
+        until(lambda: running.provider().remove_resources(spec, f"{name}-2"), "the other set is gone")
 
 
 def cut_everywhere(backend: Backend, answer_is_lost: bool, call: Callable[[Provider], Any]) -> None:
