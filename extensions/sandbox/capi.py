@@ -7,9 +7,12 @@ servers live in the memory of one process, and are lost with it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import fcntl
 import http.client
+import tempfile
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import yaml
 
@@ -97,6 +100,7 @@ class Manager:
         self._binary = binary
         self._hub = hub
         self._ports: dict[str, int] = {}
+        self._range: PortRange | None = None
         self._process: Process | None = None
 
     @property
@@ -109,7 +113,10 @@ class Manager:
     async def manifests(self, authority: bytes) -> list[dict[str, Any]]:
         """Its CRDs and webhooks, with the ports of its last start if they are free, else with others."""
         if not self._ports or any(port_in_use(port) for port in self._ports.values()):
-            self._ports = {"webhook": free_port(), "health": free_port()} | ({"first": free_range()} if self._name == IN_MEMORY else {})
+            self._ports = {"webhook": free_port(), "health": free_port()}
+            if self._name == IN_MEMORY:
+                self._range = PortRange.claim()
+                self._ports["first"] = self._range.first
         config, crds = self._binary.parent / "config" / self._name, f"{self._name}.yaml"
         await self._hub.kubectl("kustomize", str(config / "crd"), "--output", crds)
         objects = [*_read(self._hub.folder / crds), *_read(config / "webhook" / "manifests.yaml")]
@@ -157,12 +164,23 @@ class Manager:
             connection.close()
 
 
-def free_range() -> int:
-    """The first of a range of ports that no other sandbox has: the provider itself listens on the first as long as it runs."""
-    for first in range(FIRST_PORT, LAST_PORT, PORTS):
-        if not port_in_use(first):
-            return first
-    raise UserError(f"Every {PORTS}th port from {FIRST_PORT} to {LAST_PORT} is in use: end a sandbox that has Cluster API.")
+class PortRange:
+    """Ports that no other sandbox of this machine has. The claim is the lock on a file, and ends with this object or its process."""
+
+    def __init__(self, first: int, claim: IO[bytes]) -> None:
+        self.first = first
+        self._claim = claim
+
+    @classmethod
+    def claim(cls) -> PortRange:
+        for first in range(FIRST_PORT, LAST_PORT, PORTS):
+            # A look at the ports is not enough: the provider listens seconds later, and two sandboxes that start at once choose the same.
+            with contextlib.suppress(OSError):  # claimed by another sandbox, perhaps of another user
+                claim = open(Path(tempfile.gettempdir()) / f"openfleet-ports-{first}.lock", "ab")  # noqa: SIM115 - it stays open
+                fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not port_in_use(first):
+                    return cls(first, claim)
+        raise UserError(f"Every {PORTS}th port from {FIRST_PORT} to {LAST_PORT} is in use: end a sandbox that has Cluster API.")
 
 
 def _read(file: Path) -> list[dict[str, Any]]:
