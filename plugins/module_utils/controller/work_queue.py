@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 FIRST_RETRY_SECONDS = 0.1
 LAST_RETRY_SECONDS = 10.0
-BURST_WINDOW_SECONDS = 0.15
+BURST_WINDOW_SECONDS = 0.25
 
 
 class Key(NamedTuple):
