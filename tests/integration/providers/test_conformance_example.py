@@ -83,7 +83,7 @@ class Rack(Backend):
 
     @contextlib.contextmanager
     def hold(self, name: str) -> Iterator[None]:
-        """The controller holds it by itself, for as long as nobody lets it go on."""
+        """The controller of the example holds the cluster until `advance` is called."""
         yield
 
     def _rack(self, name: str) -> Object:

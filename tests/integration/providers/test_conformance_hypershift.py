@@ -34,7 +34,7 @@ class HyperShift(Backend):
         return bool(self.kube.get(API_VERSION, "NodePool", f"{name}-fc430", self.namespace)["spec"]["replicas"] == 3)
 
     def advance(self, name: str) -> None:
-        """The stand-in works by itself. Its kubeconfig leads to nobody, so that it gets one of the hub, to have a cluster for resources."""
+        """The stand-in works by itself. Its kubeconfig has no server behind it, so it gets one of the hub, to have a cluster for resources."""
         secret = self.kube.find("v1", "Secret", f"{name}-admin-kubeconfig", self.namespace)
         content = base64.b64encode(self.proxy.kubeconfig.read_bytes()).decode()
         if secret and secret["data"]["kubeconfig"] != content:
@@ -71,4 +71,4 @@ class TestHyperShift(ProviderConformance):
         second = backend.provider().kubeconfig(spec)
         assert second.version != first.version
         assert second.content["users"][0]["user"] == {"token": "the-next-one"}
-        assert backend.provider().connect(spec).target.token == "the-next-one"  # noqa: S105 - of nobody
+        assert backend.provider().connect(spec).target.token == "the-next-one"  # noqa: S105 - made up

@@ -52,7 +52,7 @@ class Ocm(Backend):
         return "OCM5003: the keys are wrong"
 
     def hold(self, name: str) -> contextlib.AbstractContextManager[None]:
-        return contextlib.nullcontext()  # it moves only when it is told to
+        return contextlib.nullcontext()  # it changes only by `advance`
 
     def advance(self, name: str) -> None:
         self.service.advance()
@@ -61,11 +61,11 @@ class Ocm(Backend):
         return self.provider(), self.request(url=f"http://127.0.0.1:{free_port()}")
 
     def refused(self) -> tuple[Provider, ClusterRequest]:
-        return self.provider(), self.request(token="of-nobody")  # noqa: S106 - as it says
+        return self.provider(), self.request(token="unknown")  # noqa: S106 - made up
 
     @contextlib.contextmanager
     def cut(self, at: int, after: bool = False) -> Iterator[list[Request]]:
-        """Hub and service go away together, at a request to the one or the other."""
+        """Hub and service are unreachable together, from a request to the one or the other on."""
         with super().cut(at, after) as lost:
             self.service.before, self.service.after = self.proxy.before, self.proxy.after
             try:
