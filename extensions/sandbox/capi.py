@@ -174,7 +174,7 @@ class PortRange:
     @classmethod
     def claim(cls) -> PortRange:
         for first in range(FIRST_PORT, LAST_PORT, PORTS):
-            # A look at the ports is not enough: the provider listens seconds later, and two sandboxes that start at once choose the same.
+            # Free ports alone are not enough: the provider listens seconds later, and two sandboxes that start at once choose the same.
             with contextlib.suppress(OSError):  # claimed by another sandbox, perhaps of another user
                 claim = open(Path(tempfile.gettempdir()) / f"openfleet-ports-{first}.lock", "ab")  # noqa: SIM115 - it stays open
                 fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -34,7 +34,7 @@ class HyperShift(Backend):
         return bool(self.kube.get(API_VERSION, "NodePool", f"{name}-fc430", self.namespace)["spec"]["replicas"] == 3)
 
     def advance(self, name: str) -> None:
-        """The stand-in works by itself. Its kubeconfig has no server behind it, so it gets one of the hub, to have a cluster for resources."""
+        """The stand-in works by itself. No server is behind its kubeconfig, so the cluster for resources is the hub."""
         secret = self.kube.find("v1", "Secret", f"{name}-admin-kubeconfig", self.namespace)
         content = base64.b64encode(self.proxy.kubeconfig.read_bytes()).decode()
         if secret and secret["data"]["kubeconfig"] != content:
@@ -65,7 +65,7 @@ class TestHyperShift(ProviderConformance):
     def test_kubeconfig_that_is_rotated_is_noticed(self, backend: Backend) -> None:
         spec = backend.ready()
         first = backend.provider().kubeconfig(spec)
-        rotated = base64.b64encode(yaml.safe_dump(kubeconfig_for("https://127.0.0.1:1", token="the-next-one")).encode())  # noqa: S106 - of nobody
+        rotated = base64.b64encode(yaml.safe_dump(kubeconfig_for("https://127.0.0.1:1", token="the-next-one")).encode())  # noqa: S106 - made up
         secret = backend.kube.get("v1", "Secret", "demo-admin-kubeconfig", backend.namespace)
         backend.kube.patch(secret, {"data": {"kubeconfig": rotated.decode()}})
         second = backend.provider().kubeconfig(spec)

@@ -28,7 +28,7 @@ def class_of_entry(entry: Object, class_label: str) -> str:
 
 
 def worker_entry(ref: ClusterRef, item: NodeRequest, worker_class: str) -> Object:
-    """The nodes of one class in a topology; the label tells them from an entry of another writer."""
+    """The nodes of one class in a topology; the label distinguishes them from an entry of another writer."""
     return {
         "name": node_set_name(item.resource_class),
         "class": worker_class,

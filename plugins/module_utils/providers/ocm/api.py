@@ -4,7 +4,7 @@
 
 What is sent again: anything that the server put off (429, or 503 with Retry-After) or that cannot have arrived; and what does no harm
 twice (GET, PATCH, DELETE) also after another failure of the server or the way. A POST that the server may have processed is never sent
-again: its error is retryable, and who comes back looks first whether it was.
+again: its error is retryable, and the caller checks first whether it was.
 """
 
 from __future__ import annotations
