@@ -10,12 +10,12 @@ import asyncio
 import contextlib
 import fcntl
 import http.client
-import tempfile
 from pathlib import Path
 from typing import IO, Any
 
 import yaml
 
+from . import gobuild
 from .capi_manifests import cluster_class, led_to, of_in_memory
 from .certificates import Authority
 from .cluster import Cluster
@@ -165,7 +165,7 @@ class Manager:
 
 
 class PortRange:
-    """Ports that no other sandbox of this machine has. The claim is the lock on a file, and ends with this object or its process."""
+    """Ports that no other sandbox of this user has. A lock on a file of the cache claims them, until this object or its process ends."""
 
     def __init__(self, first: int, claim: IO[bytes]) -> None:
         self.first = first
@@ -175,11 +175,12 @@ class PortRange:
     def claim(cls) -> PortRange:
         for first in range(FIRST_PORT, LAST_PORT, PORTS):
             # Free ports alone are not enough: the provider listens seconds later, and two sandboxes that start at once choose the same.
-            with contextlib.suppress(OSError):  # claimed by another sandbox, perhaps of another user
-                claim = open(Path(tempfile.gettempdir()) / f"openfleet-ports-{first}.lock", "ab")  # noqa: SIM115 - it stays open
+            claim = open(gobuild.cache_folder() / f"ports-{first}.lock", "ab")  # noqa: SIM115 - it stays open
+            with contextlib.suppress(BlockingIOError):  # another sandbox has it
                 fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if not port_in_use(first):
                     return cls(first, claim)
+            claim.close()
         raise UserError(f"Every {PORTS}th port from {FIRST_PORT} to {LAST_PORT} is in use: end a sandbox that has Cluster API.")
 
 

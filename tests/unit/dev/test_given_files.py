@@ -14,9 +14,8 @@ import pytest
 def test_on_a_stand_in(osac_crd):
     assert osac_crd("osac.openshift.io")["spec"]["group"] == "osac.openshift.io"
 
-@pytest.mark.skipif(True, reason="systemd-analyze: install systemd")
 def test_without_a_program():
-    pass
+    pytest.skip("systemd-analyze: install systemd")
 
 def test_complete():
     pass
