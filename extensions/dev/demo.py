@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ...plugins.module_utils.orders.model import Names
 from ..sandbox import gobuild
 from ..sandbox.access import Access, until
 from ..sandbox.build import build
@@ -26,7 +27,7 @@ from ..sandbox.screen import Stage, UserError, heading, run_command, stage
 from .engine import ROOT, STATE, Engine, running_engine
 
 NAMESPACE, NAME = "orders", "demo"
-WORKING_NAMESPACE = f"{NAMESPACE}-{NAME}"
+WORKING_NAMESPACE = Names().working_namespace(NAMESPACE, NAME)
 TUTORIAL = Path("docs/tutorial.md")
 STEPS = ("Accepted", "NamespaceCreated", "ControlPlaneCreated", "ControlPlaneAvailable", "NodesReady", "ClusterAvailable")
 WAIT_SECONDS = 300

@@ -16,6 +16,7 @@ import sys
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
+from ...plugins.module_utils.lock.lease import SITE_NAMESPACE
 from . import gobuild, upstream
 from .capi import ClusterApi
 from .cluster import Cluster
@@ -116,6 +117,7 @@ class Supervisor:
                 if name == HUB:
                     hypershift = crds_in(Path(wanted.hypershift_crds)) if wanted.hypershift_crds else upstream.hypershift_crds()
                     await cluster.install_crds("crds.json", crds_in(COLLECTION_CRDS) + hypershift)
+                    await cluster.apply("site.json", [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SITE_NAMESPACE}}])
         if not (self._standin and self._standin.running):
             await self._start_standin(self._clusters[HUB], wanted.status_only)
         if wanted.s3 and not (self._store and self._store.running):

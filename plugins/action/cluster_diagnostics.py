@@ -22,7 +22,7 @@ class ActionModule(ControllerAction):
 
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
         namespace, name, dest = parameters["namespace"], parameters["name"], Path(parameters["dest"])
-        files = collect(kube, Names(parameters["api_group"]), namespace, name, parameters["client"])
+        files = collect(kube, Names.of(parameters), namespace, name, parameters["client"])
         content = archive(f"{namespace}-{name}", files)
         try:
             changed = not dest.is_file() or dest.read_bytes() != content

@@ -38,27 +38,28 @@ class ActionModule(ControllerAction):
         # The parent of this worker is the run itself.
         holder = parameters["holder"] or run_identity(os.getppid(), self._host)
         if parameters["state"] == "released":
-            return {"holder": holder} | self._release(kube, orders, holder)
+            return {"holder": holder} | self._release(kube, orders, holder, parameters["site_namespace"])
         changed, locks = self._acquire(kube, orders, holder, parameters)
         held = [lock.as_dict() for lock in locks]
         answer = {"changed": changed, "holder": holder, "locks": held}
         return answer | ({"lock": held[0], "token": held[0]["token"]} if len(held) == 1 else {})
 
     def _acquire(self, kube: Kube, orders: list[OrderName], holder: str, parameters: dict[str, Any]) -> tuple[bool, list[lease.Lock]]:
-        before = [lease.read(kube, *order) for order in orders]
+        site = parameters["site_namespace"]
+        before = [lease.read(kube, *order, site=site) for order in orders]
         changed = any(state.holder != holder for state in before)
         duration, patience = parameters["duration"], parameters["wait_timeout"]
         if self.check_mode:
             return changed, [lease.predict(state, holder, duration, kube.server_time(), patience) for state in before]
-        locks = lease.acquire_all(kube, orders, holder, duration, patience)
+        locks = lease.acquire_all(kube, orders, holder, duration, patience, site)
         # A lock that a holder of this run's own making has already is renewed already; a holder that was given may be of another run.
         if changed or parameters["holder"]:
             start(connection(parameters), locks, os.getppid())
         return changed, locks
 
-    def _release(self, kube: Kube, orders: list[OrderName], holder: str) -> dict[str, Any]:
+    def _release(self, kube: Kube, orders: list[OrderName], holder: str, site: str) -> dict[str, Any]:
         if self.check_mode:
-            released = [order for order in orders if lease.read(kube, *order).holder == holder]
+            released = [order for order in orders if lease.read(kube, *order, site=site).holder == holder]
         else:
-            released = [order for order in orders if lease.release_held(kube, *order, holder)]
+            released = [order for order in orders if lease.release_held(kube, *order, holder, site)]
         return {"changed": bool(released), "released": ["/".join(order) for order in released]}

@@ -27,13 +27,14 @@ class ActionModule(ControllerAction):
             return {"failed": True, "msg": str(error)}
 
         def read(order: OrderName) -> lease.LockState:
-            return lease.read(kube, *order)
+            return lease.read(kube, *order, site=parameters["site_namespace"])
 
         states: list[lease.LockState] = []
-        for result in kube.in_parallel(read, chosen) if chosen else lease.read_all(kube, parameters["namespace"]):
+        for result in kube.in_parallel(read, chosen) if chosen else lease.read_all(kube, parameters["site_namespace"]):
             if isinstance(result, Exception):
                 raise result
-            states.append(result)
+            if chosen or parameters["namespace"] in (None, result.namespace):
+                states.append(result)
         now = kube.server_time()
         return {"changed": False, "locks": [_shown(state, now) for state in states]}
 

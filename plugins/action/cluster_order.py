@@ -22,7 +22,7 @@ class ActionModule(ControllerAction):
         return self._withdraw(kube, parameters) if parameters["state"] == "absent" else self._place(kube, parameters)
 
     def _place(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
-        names = Names(parameters["api_group"])
+        names = Names.of(parameters)
         wanted = order_tenant.Wanted(
             parameters["namespace"],
             parameters["name"],
@@ -33,7 +33,7 @@ class ActionModule(ControllerAction):
             _strings(parameters["annotations"]),
         )
         change = order_tenant.place(kube, names, wanted, force=parameters["force"], check_mode=self.check_mode)
-        order = ClusterOrder.from_object(change.item, names.group)
+        order = ClusterOrder.from_object(change.item, names)
         result = {"changed": change.changed, "order": order_tenant.shown(order)}
         if change.changed:
             result["diff"] = order_tenant.diff(change)
@@ -45,7 +45,7 @@ class ActionModule(ControllerAction):
         return result | {"order": order_tenant.shown(order)}
 
     def _withdraw(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
-        names, namespace, name = Names(parameters["api_group"]), parameters["namespace"], parameters["name"]
+        names, namespace, name = Names.of(parameters), parameters["namespace"], parameters["name"]
         change = order_tenant.withdraw(kube, names, namespace, name, check_mode=self.check_mode)
         if change is None:
             return {"changed": False}

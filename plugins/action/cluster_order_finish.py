@@ -28,12 +28,11 @@ class ActionModule(ControllerAction):
     SPEC: ClassVar[Spec] = cluster_order_finish.SPEC
 
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
-        names = Names(parameters["api_group"])
-        templates, external = find_templates(AnsibleCollectionConfig.collection_paths), parameters["controller"] == "external"
-        run = Run(kube, names, templates, check_mode=self.check_mode, external_controller=external)
+        names = Names.of(parameters)
+        run = Run(kube, names, find_templates(AnsibleCollectionConfig.collection_paths), self.check_mode)
         results = []
         for variables in parameters["orders"]:
-            order = ClusterOrder.from_object(variables["cluster_order"], names.group)
+            order = ClusterOrder.from_object(variables["cluster_order"], names)
             results.append(RunResult(order, Lock(**variables["cluster_lock"]), _outcome(parameters, order, variables)))
         finished = Finalization(run).finish(results, parameters["wait_timeout"])
         problems = [str(result) for result in finished if isinstance(result, KubeError)]

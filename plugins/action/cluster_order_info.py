@@ -20,11 +20,11 @@ class ActionModule(ControllerAction):
     RULES: ClassVar[dict[str, Any]] = cluster_order_info.RULES
 
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
-        names, phases = Names(parameters["api_group"]), parameters["phases"]
+        names, phases = Names.of(parameters), parameters["phases"]
         found = order_tenant.find_all(kube, names, parameters["name"], parameters["namespace"], ",".join(parameters["label_selectors"]))
         orders = [order for order in found if phases is None or order.phase in phases]
         shown = [order_tenant.shown(order) for order in orders]
-        actions = next_actions(kube, names, orders, external_controller=parameters["controller"] == "external")
+        actions = next_actions(kube, names, orders)
         if actions is not None:
             shown = [order | {"next_action": action} for order, action in zip(shown, actions, strict=True)]
         return {"changed": False, "orders": sorted(shown, key=lambda order: (order["metadata"]["namespace"], order["metadata"]["name"]))}

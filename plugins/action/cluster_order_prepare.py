@@ -13,7 +13,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.renewer import start
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names, working_namespace
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.outcome import Job
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.pending import orders_needing
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.prepare import (
@@ -42,18 +42,18 @@ class ActionModule(ControllerAction):
         return super().run(tmp, task_vars)
 
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
-        names, step, external = Names(parameters["api_group"]), parameters["step"], parameters["controller"] == "external"
+        names, step = Names.of(parameters), parameters["step"]
         try:
             event = event_of(self.variables)
             chosen, expected = named(parameters["name"], parameters["namespace"], parameters["orders"], event), uids(event)
         except NoSuchSelection as error:
             return {"failed": True, "msg": str(error)}
         if not chosen:
-            needing = orders_needing(kube, names, step, external_controller=external)
+            needing = orders_needing(kube, names, step)
             chosen = [OrderName(order.namespace, order.name) for order in needing]
         job = parameters["job_id"] or f"local-{os.getppid()}"
         job_url = parameters["job_url"] or _url_on_platform(parameters["job_id"])
-        run = Run(kube, names, find_templates(AnsibleCollectionConfig.collection_paths), self.check_mode, external)
+        run = Run(kube, names, find_templates(AnsibleCollectionConfig.collection_paths), self.check_mode)
         roles = Roles(_hooks(parameters["hooks"], ENTRIES[step]), RoleCheck(self._loader).problem)
         preparation = Preparation(run, step, Job(job, job_url), roles)
         identity, wait_timeout = f"{job}-{secrets.token_hex(4)}", parameters["wait_timeout"]
@@ -87,7 +87,7 @@ class ActionModule(ControllerAction):
         }
 
     def _renew(self, prepared: list[PreparedOrder], parameters: dict[str, Any]) -> None:
-        locks = [order.lock for order in prepared if order.lock.has_lease]
+        locks = [order.lock for order in prepared]
         if locks and not self.check_mode:
             # The parent of this worker is the run itself.
             start(connection(parameters), locks, os.getppid())
@@ -110,7 +110,7 @@ def _variables(prepared: PreparedOrder) -> dict[str, Any]:
     order = prepared.order
     return {
         "cluster_order": order.raw,
-        "cluster_working_namespace": working_namespace(order.namespace, order.name),
+        "cluster_working_namespace": order.working_namespace,
         "cluster_template_role": prepared.checked.role,
         "cluster_provider": prepared.provider,
         "cluster_template_has_post_install": prepared.has_post_install,

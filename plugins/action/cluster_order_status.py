@@ -27,13 +27,12 @@ class ActionModule(ControllerAction):
             chosen = named(parameters["name"], parameters["namespace"], parameters["orders"], event_of(self.variables))
         except NoSuchSelection as error:
             return {"failed": True, "msg": str(error)}
-        names = Names(parameters["api_group"])
-        run = Run(kube, names, check_mode=self.check_mode, external_controller=parameters["controller"] == "external")
+        names = Names.of(parameters)
+        run = Run(kube, names, check_mode=self.check_mode)
         status, view = StatusWriter(run), ListView(kube, names)
         observed = dict(zip(map(_key, view.orders), view.observe_all(), strict=True))
         orders = [order for order in view.orders if not chosen or _key(order) in chosen]
-        namespaces = {order.namespace for order in orders}
-        locks = {(lock.namespace, lock.order): lock for lock in lease.read_all(kube, *(namespaces if len(namespaces) == 1 else ()))}
+        locks = {(lock.namespace, lock.order): lock for lock in lease.read_all(kube, names.site_namespace)}
 
         def sync(order: ClusterOrder) -> dict[str, Any]:
             unmanaged = order.management_state == "unmanaged"

@@ -70,6 +70,21 @@ options:
     description: API group of the C(ClusterOrder) resource. The other group in use is C(osac.openshift.io).
     type: str
     default: cloudkit.openshift.io
+  controller:
+    description:
+      - The controller of ClusterOrders. With V(external) another controller owns the phase of an order, its finalizer,
+        and the working namespace with its service account, which it names C(<namespace>-<name>). Conditions of this
+        collection then have the prefix C(openfleet.clusters/).
+      - Set the same value for the event source, the playbooks and all modules.
+    type: str
+    choices: [self, external]
+    default: self
+  site_namespace:
+    description:
+      - The namespace of the site on the hub, which holds the locks of all orders. Tenants must have no permission in it.
+      - Set the same value for the event source, the playbooks and all modules.
+    type: str
+    default: openfleet-system
 """
 
     # Of modules that select orders.
@@ -96,18 +111,6 @@ notes:
     event in the variable C(ansible_eda). An event of this collection names orders in C(orders) or C(order). The event
     of a webhook has the ClusterOrder in C(payload), of which the module uses only name and namespace.
   - Do not pass the event as an argument. Ansible would render the content of a payload as a template.
-"""
-
-    CONTROLLER = r"""
-options:
-  controller:
-    description:
-      - The controller of ClusterOrders. With V(external) another controller owns the phase of an order, its finalizer,
-        and the working namespace with its service account. Conditions of this collection then have the prefix
-        C(openfleet.clusters/).
-    type: str
-    choices: [self, external]
-    default: self
 """
 
     CLUSTER = r"""
@@ -160,6 +163,10 @@ options:
       duration:
         description: Seconds after which the lock expires without renewal.
         type: int
+        required: true
+      site:
+        description: Namespace of the site, which holds the lock.
+        type: str
         required: true
       acquired:
         description: Time at which the lock was acquired.

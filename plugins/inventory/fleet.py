@@ -34,13 +34,6 @@ options:
     elements: str
     choices: [orders, registries]
     default: [orders, registries]
-  controller:
-    description:
-      - The controller of orders, on which the host variable C(fleet_next_action) depends. Set the same value as for the
-        event source and the playbooks.
-    type: str
-    choices: [self, external]
-    default: self
   registry_kind:
     description:
       - The form of the registries, as in O(openfleet.clusters.cluster_registry#module:kind).
@@ -87,7 +80,7 @@ from ansible.errors import AnsibleParserError
 from ansible.inventory.group import to_safe_group_name
 from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
 from ansible.utils.collection_loader import AnsibleCollectionConfig
-from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES, ORDERS
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.text import did_you_mean
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.inventory import FleetCluster, list_clusters
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
@@ -130,7 +123,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         return {name: self.templar.template(value) for name, value in given.items() if value is not None}
 
     def _fleet(self, hub: Kube, path: str, cache: bool) -> list[FleetCluster]:
-        query = {name: self.get_option(name) for name in ("api_group", "namespace", "sources", "controller", "registry_kind")}
+        query = {name: self.get_option(name) for name in (*ORDERS, "namespace", "sources", "registry_kind")}
         # A cache is valid only for the same hub and the same query.
         key = f"{self.get_cache_key(path)}_{_digest([hub.target.server, hub.target.impersonate_user, query])}"
         if self.get_option("cache") and cache:
@@ -140,11 +133,10 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
                 pass  # not cached, expired, or cached by another version of this plugin
         fleet = list_clusters(
             hub,
-            Names(query["api_group"]),
+            Names.of(query),
             find_templates(AnsibleCollectionConfig.collection_paths),
             namespace=query["namespace"],
             sources=query["sources"],
-            external_controller=query["controller"] == "external",
             registry_kind=query["registry_kind"],
             warn=self.display.warning,
         )

@@ -69,7 +69,6 @@ attributes:
 extends_documentation_fragment:
   - openfleet.clusters.attributes
   - openfleet.clusters.kubernetes
-  - openfleet.clusters.kubernetes.controller
   - openfleet.clusters.kubernetes.orders
 """
 
@@ -143,10 +142,9 @@ orders:
 """
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
-from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import CONTROLLER, KUBERNETES, ORDERS, Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES, ORDERS, Spec
 
 SPEC: Spec = {
-    **CONTROLLER,
     "step": {"type": "str", "choices": ["provision", "post_install", "delete"], "required": True},
     "orders": {"type": "list", "elements": "dict", "required": True, "no_log": True},
     "skipped_orders": {"type": "list", "elements": "dict", "default": []},

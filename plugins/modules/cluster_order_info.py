@@ -40,7 +40,6 @@ extends_documentation_fragment:
   - openfleet.clusters.attributes
   - openfleet.clusters.attributes.info
   - openfleet.clusters.kubernetes
-  - openfleet.clusters.kubernetes.controller
   - openfleet.clusters.kubernetes.orders
 """
 
@@ -107,10 +106,9 @@ orders:
 from typing import Any
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
-from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import CONTROLLER, KUBERNETES, ORDERS, Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES, ORDERS, Spec
 
 SPEC: Spec = {
-    **CONTROLLER,
     "name": {"type": "str"},
     "namespace": {"type": "str"},
     "label_selectors": {"type": "list", "elements": "str", "default": []},

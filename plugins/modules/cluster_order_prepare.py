@@ -55,7 +55,6 @@ attributes:
 extends_documentation_fragment:
   - openfleet.clusters.attributes
   - openfleet.clusters.kubernetes
-  - openfleet.clusters.kubernetes.controller
   - openfleet.clusters.kubernetes.event
   - openfleet.clusters.kubernetes.orders
   - openfleet.clusters.kubernetes.selection
@@ -178,7 +177,6 @@ skipped_orders:
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import (
-    CONTROLLER,
     KUBERNETES,
     ORDERS,
     SELECTION,
@@ -186,7 +184,6 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument
 )
 
 SPEC: Spec = {
-    **CONTROLLER,
     **SELECTION,
     "step": {"type": "str", "choices": ["provision", "post_install", "delete"], "required": True},
     "wait_timeout": {"type": "int", "default": 0},

@@ -29,7 +29,6 @@ attributes:
 extends_documentation_fragment:
   - openfleet.clusters.attributes
   - openfleet.clusters.kubernetes
-  - openfleet.clusters.kubernetes.controller
   - openfleet.clusters.kubernetes.event
   - openfleet.clusters.kubernetes.orders
   - openfleet.clusters.kubernetes.selection
@@ -81,14 +80,13 @@ orders:
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import (
-    CONTROLLER,
     KUBERNETES,
     ORDERS,
     SELECTION,
     Spec,
 )
 
-SPEC: Spec = CONTROLLER | SELECTION
+SPEC: Spec = SELECTION
 
 if __name__ == "__main__":
     main(KUBERNETES | ORDERS | SPEC)

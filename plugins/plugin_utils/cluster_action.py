@@ -25,11 +25,11 @@ class ClusterAction(ControllerAction):
     """Subclasses read `subject`, and change it inside of `self.changing(subject)`."""
 
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
-        names = Names(parameters["api_group"])
+        names = Names.of(parameters)
         if parameters["name"]:
             subject = TaskCluster.by_name(kube, names, parameters["name"], parameters["namespace"], parameters["provider"])
         else:
-            order = ClusterOrder.from_object(parameters["cluster_order"], names.group)
+            order = ClusterOrder.from_object(parameters["cluster_order"], names)
             subject = TaskCluster.of_order(kube, order, parameters["provider"])
         return self.work_on(subject, parameters)
 

@@ -36,6 +36,7 @@ LOCK: Spec = {
             "token": {"type": "int", "required": True, "no_log": False},
             "duration": {"type": "int", "required": True},
             "acquired": {"type": "str", "required": True},
+            "site": {"type": "str", "required": True},
             "version": {"type": "str", "required": True},
         },
     },
@@ -71,9 +72,12 @@ STATE_WRITE: Spec = {
     "keep_history": {"type": "int", "default": 1000},
 }
 WORKLOAD: Spec = {"namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}}
-ORDERS: Spec = {"api_group": {"type": "str", "default": DEFAULT_GROUP}}
+ORDERS: Spec = {
+    "api_group": {"type": "str", "default": DEFAULT_GROUP},
+    "controller": {"type": "str", "choices": ["self", "external"], "default": "self"},
+    "site_namespace": {"type": "str", "default": "openfleet-system"},
+}
 SELECTION: Spec = {"name": {"type": "str"}, "namespace": {"type": "str"}, "orders": {"type": "list", "elements": "raw", "default": []}}
-CONTROLLER: Spec = {"controller": {"type": "str", "choices": ["self", "external"], "default": "self"}}
 
 
 def connection(parameters: dict[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from ..kube.client import Kube
 from ..kube.errors import NotFound
 from ..lock import lease
 from ..lock.lease import LockState
-from ..orders.model import ClusterOrder, working_namespace
+from ..orders.model import ClusterOrder
 from ..orders.next_action import action_reason, next_action
 from ..orders.observe import ObservedState, observe
 from ..orders.outcome import Action
@@ -56,7 +56,7 @@ class Controller:
         self._kube = kube
         self._emit = emit
         self._metrics = metrics
-        self._run = Run(kube, settings.names, external_controller=settings.external_controller)
+        self._run = Run(kube, settings.names)
         self._status = StatusWriter(self._run)
         handlers = Handlers(self._order_changed, self._lock_changed, self._namespace_changed, self._cluster_changed)
         self._cache = HubCache(watching, kube, settings.names, handlers)
@@ -128,7 +128,7 @@ class Controller:
             self._forget(key)
             self._notifications.put_nowait(deletion_event(key, self._order(item)))
             return
-        self._by_namespace.setdefault(working_namespace(*key), set()).add(key)
+        self._by_namespace.setdefault(self._settings.names.working_namespace(*key), set()).add(key)
         if not self._cache.is_listed:
             self._transitions.record(key, self._order(item).phase)
         self._queue.add(key)
@@ -155,7 +155,7 @@ class Controller:
             self._queue.add(key)
 
     def _forget(self, key: Key) -> None:
-        namespace = working_namespace(*key)
+        namespace = self._settings.names.working_namespace(*key)
         self._by_namespace.get(namespace, set()).discard(key)
         if not self._by_namespace.get(namespace):
             self._by_namespace.pop(namespace, None)
@@ -201,7 +201,7 @@ class Controller:
         await self._decide(key, order, observed, lock)
 
     def _order(self, item: Object) -> ClusterOrder:
-        return ClusterOrder.from_object(item, self._settings.names.group)
+        return ClusterOrder.from_object(item, self._settings.names)
 
     def _sync(self, order: ClusterOrder, lock: LockState | None) -> tuple[ClusterOrder, ObservedState]:
         observed = observe(order, self._cache)
@@ -211,7 +211,7 @@ class Controller:
         """The order's lock. Only the hub's answer counts for an expired one: the cache may lag."""
         lock = self._cache.lock(key)
         if lock and lock.expired_at(self._now()):
-            return await self._in_pool(lambda: lease.read(self._kube, *key))
+            return await self._in_pool(lambda: lease.read(self._kube, *key, site=self._settings.names.site_namespace))
         return lock
 
     async def _decide(self, key: Key, order: ClusterOrder, observed: ObservedState, lock: LockState | None) -> None:
@@ -244,7 +244,7 @@ class Controller:
 
     def _confirmed(self, key: Key, action: Action, resync: bool) -> PendingAction | None:
         """The action decided again on the hub's own state, not on the caches. Where they differ, the next event brings the rest."""
-        lock = lease.read(self._kube, *key)
+        lock = lease.read(self._kube, *key, site=self._settings.names.site_namespace)
         order = self._run.find(*key)
         if order is None or not lock.is_free(self._kube.server_time()):
             return None
@@ -255,7 +255,7 @@ class Controller:
         return PendingAction(action, reason, order.uid, order.generation, lock.token)
 
     def _next_action(self, order: ClusterOrder, observed: ObservedState) -> Action | None:
-        return next_action(order, observed, self._now(), external_controller=self._settings.external_controller)
+        return next_action(order, observed, self._now())
 
     def _now(self) -> datetime:
         return self._kube.server_time() or datetime.now(UTC)
@@ -287,6 +287,6 @@ class Controller:
 
 
 def _until_expiry(lock: LockState | None, now: datetime) -> float | None:
-    """How long until a held lock expires, unless it is renewed: the renewal is an event."""
-    expires = lock.expires() if lock and lock.holder else None
-    return max(0.0, (expires - now).total_seconds()) + SECOND_MORE if expires else None
+    """How long until a held lock is free, unless it is renewed: the renewal is an event."""
+    free = lock.free_at() if lock and lock.holder else None
+    return max(0.0, (free - now).total_seconds()) + SECOND_MORE if free else None

@@ -44,7 +44,7 @@ class HubCache:
         self._names = names
         self._handlers = handlers
         self._orders = Informer(watching, names.api_version, "ClusterOrder", handlers.order)
-        self._locks = Informer(watching, lease.API_VERSION, "Lease", handlers.lock, _selector(lease.labels()))
+        self._locks = Informer(watching, lease.API_VERSION, "Lease", handlers.lock, lease.selector(), names.site_namespace)
         self._namespaces = Informer(watching, "v1", "Namespace", handlers.namespace, names.order_label)
         self._required = (self._orders, self._locks, self._namespaces)
         self._clusters: dict[tuple[str, str], Informer] = {}  # by apiVersion and kind, each started when an order needs it
@@ -89,7 +89,7 @@ class HubCache:
         self._orders.remember(order.raw)
 
     def lock(self, key: Key) -> LockState | None:
-        item = self._locks.get(Key(key.namespace, lease.lease_name(key.name)))
+        item = self._locks.get(Key(self._names.site_namespace, lease.lease_name(*key)))
         return lease.state_of(item) if item else None
 
     def forget(self, key: Key) -> None:
@@ -147,7 +147,3 @@ def _watches(order: ClusterOrder) -> tuple[tuple[str, str], ...]:
         return ProviderFactory.get(provider_type(order)).WATCHES if provider_type(order) else ()
     except ProviderError:  # `observe` reports it on the order
         return ()
-
-
-def _selector(labels: dict[str, str]) -> str:
-    return ",".join(f"{name}={value}" for name, value in labels.items())

@@ -40,9 +40,15 @@ class Informer:
     """
 
     def __init__(
-        self, kube: Kube, api_version: str, kind: str, changed: Callable[[Object | None, Object | None], None], selector: str = ""
+        self,
+        kube: Kube,
+        api_version: str,
+        kind: str,
+        changed: Callable[[Object | None, Object | None], None],
+        selector: str = "",
+        namespace: str | None = None,
     ) -> None:
-        """`changed` gets the object before and after; None where it does not exist."""
+        """`changed` gets the object before and after; None where it does not exist. Without a `namespace` it follows all."""
         self.kind = kind
         self.listed = asyncio.Event()
         self.refusal: KubeError | None = None  # why nothing can be listed: the server lacks the kind, or forbids it
@@ -52,6 +58,7 @@ class Informer:
         self._api_version = api_version
         self._changed = changed
         self._selector = selector
+        self._namespace = namespace
         self._items: dict[str, dict[str, Object]] = {}
         self._version = ""
         self._broken_since: float | None = time.monotonic()
@@ -103,14 +110,14 @@ class Informer:
             self.restarts += 1
 
     def _list(self) -> ObjectList:
-        return self._kube.list_all(self._api_version, self.kind, label_selector=self._selector)
+        return self._kube.list_all(self._api_version, self.kind, self._namespace, self._selector)
 
     async def _watch(self) -> None:
         loop, over = asyncio.get_running_loop(), threading.Event()
 
         def read() -> None:
             events = self._kube.watch(
-                self._api_version, self.kind, since=self._version, seconds=WATCH_SECONDS, labelSelector=self._selector
+                self._api_version, self.kind, self._namespace, since=self._version, seconds=WATCH_SECONDS, labelSelector=self._selector
             )
             loop.call_soon_threadsafe(self._watch_began)
             for event in events:

@@ -35,10 +35,10 @@ UNKNOWN_LEADER = "the leader is not known yet"
 class LeaderElector:
     """Elects the leader for `name`. `problem` is why the leader is not known; empty where it is."""
 
-    def __init__(self, kube: Kube, namespace: str, name: str) -> None:
+    def __init__(self, kube: Kube, site_namespace: str, name: str) -> None:
         self.problem = UNKNOWN_LEADER
         self._kube = kube
-        self._namespace = namespace
+        self._site = site_namespace
         self._name = name
         self._holder = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
         self._logged = ""
@@ -76,7 +76,7 @@ class LeaderElector:
             await asyncio.sleep(POLL_SECONDS)
 
     def _acquire(self) -> Lock:
-        return lease.acquire(self._kube, self._namespace, self._name, self._holder, DURATION_SECONDS, kind=lease.LEADER)
+        return lease.acquire(self._kube, self._site, self._name, self._holder, DURATION_SECONDS, kind=lease.LEADER, site=self._site)
 
     async def _renew(self, lock: Lock) -> None:
         """Renew until another source leads."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..common.argument_checker import ArgumentChecker
 from ..common.argument_spec_reader import read_options
-from ..common.argument_specs import DEFAULT_GROUP, KUBERNETES, connection
+from ..common.argument_specs import KUBERNETES, ORDERS, connection
 from ..orders.model import Names
 from .third_party import MISSING
 
@@ -29,18 +29,19 @@ WEBHOOK: dict[str, Any] = {
     "body_limit": {"type": "int", "default": 2**20},
     "rate_limit": {"type": "int", "default": 200},
 }
-OPTIONS: dict[str, Any] = KUBERNETES | {
-    "api_group": {"type": "str", "default": DEFAULT_GROUP},
-    "controller": {"type": "str", "choices": ["self", "external"], "default": "self"},
-    "leader_namespace": {"type": "str"},
-    "batch_size": {"type": "int", "default": 20},
-    "max_in_flight": {"type": "int", "default": 4},
-    "start_timeout": {"type": "int", "default": 300},
-    "poll": {"type": "int", "default": 60},
-    "resync": {"type": "int", "default": 3600},
-    "workflows": {"type": "list", "elements": "str", "choices": ["provision", "post_install", "delete"], "default": []},
-    "webhook": {"type": "dict", "options": WEBHOOK, "apply_defaults": True},
-}
+OPTIONS: dict[str, Any] = (
+    KUBERNETES
+    | ORDERS
+    | {
+        "batch_size": {"type": "int", "default": 20},
+        "max_in_flight": {"type": "int", "default": 4},
+        "start_timeout": {"type": "int", "default": 300},
+        "poll": {"type": "int", "default": 60},
+        "resync": {"type": "int", "default": 3600},
+        "workflows": {"type": "list", "elements": "str", "choices": ["provision", "post_install", "delete"], "default": []},
+        "webhook": {"type": "dict", "options": WEBHOOK, "apply_defaults": True},
+    }
+)
 CHECKER = ArgumentChecker("event source", noun="argument", empty_is_unset=True)
 AT_LEAST_ONE = ("batch_size", "max_in_flight", "start_timeout", "poll", "resync")
 
@@ -86,15 +87,13 @@ class Webhook:
 class Settings:
     """How the source works. Times are in seconds.
 
-    `leader_namespace` has the Lease of the leader; by default the namespace of the connection. `start_timeout` is how long a run may take
+    `start_timeout` is how long a run may take
     until it locks its order, `poll` how often providers are asked whose clusters cannot be watched, `resync` how often a settled order is
     provisioned again, which repairs drift. `workflows` are the actions that the rulebook launches as workflows.
     """
 
     names: Names = field(default_factory=Names)
     connection: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    external_controller: bool = False
-    leader_namespace: str = ""
     batch_size: int = 20
     max_in_flight: int = 4
     start_timeout: int = 300
@@ -124,10 +123,8 @@ class Settings:
         if problems:
             raise BadSettings(f"openfleet.clusters.cluster_orders cannot start: {'; '.join(problems)}.")
         return cls(
-            Names(values["api_group"]),
+            Names.of(values),
             connection(values),
-            values["controller"] == "external",
-            values.get("leader_namespace") or "",
             **{name: values[name] for name in AT_LEAST_ONE},
             workflows=tuple(values["workflows"]),
             webhook=webhook,

@@ -48,8 +48,7 @@ class Source:
         self._controller: Controller | None = None
         self._metrics = Metrics(self._state)
         self._webhooks = WebhookServer(settings.webhook, self._metrics, self._enqueue, self._problems)
-        namespace = settings.leader_namespace or self._kube.target.namespace
-        self._election = LeaderElector(self._kube, namespace, f"cluster-orders.{settings.names.group}")
+        self._election = LeaderElector(self._kube, settings.names.site_namespace, f"cluster-orders.{settings.names.group}")
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:

@@ -52,7 +52,6 @@ def list_clusters(
     *,
     namespace: str | None,
     sources: list[str],
-    external_controller: bool,
     registry_kind: str,
     warn: Callable[[str], None],
 ) -> list[FleetCluster]:
@@ -66,10 +65,10 @@ def list_clusters(
     missing_kinds: list[str] = []
     if ORDERS in sources:
         items = _list_kind(lambda: hub.list_all(names.api_version, "ClusterOrder", namespace), "ClusterOrder", missing_kinds)
-        orders = [ClusterOrder.from_object(item, names.group) for item in items]
+        orders = [ClusterOrder.from_object(item, names) for item in items]
         for order in orders:
             _add_order(entry(order.name, order.namespace), order, templates)
-        actions = next_actions(hub, names, orders, external_controller=external_controller, poll=False)
+        actions = next_actions(hub, names, orders, poll=False)
         for order, action in zip(orders, actions or (), strict=actions is not None):
             entry(order.name, order.namespace).variables["fleet_next_action"] = action or ""
     if REGISTRIES in sources:
@@ -111,6 +110,8 @@ def _add_order(cluster: FleetCluster, order: ClusterOrder, templates: Mapping[st
             "namespace": order.namespace,
             "order": order.name,
             "api_group": order.names.group,
+            "controller": "external" if order.names.external_controller else "self",
+            "site_namespace": order.names.site_namespace,
             "provider": provider,
         },
     }

@@ -20,10 +20,10 @@ def kubeconfig_from(hub: Kube, source: Mapping[str, str]) -> Object:
     namespace = source["namespace"]
     if "secret" in source:
         return kubeconfig_of(hub.get("v1", "Secret", source["secret"], namespace), source["endpoint"])
-    names, order_name = Names(source["api_group"]), f"{namespace}/{source['order']}"
+    names, order_name = Names.of(source), f"{namespace}/{source['order']}"
     item = hub.find(names.api_version, "ClusterOrder", source["order"], namespace)
     if item is None:
         raise NotFound(f"The order {order_name} no longer exists: refresh the inventory.")
-    order = ClusterOrder.from_object(item, names.group)
+    order = ClusterOrder.from_object(item, names)
     provider = ProviderFactory.for_cluster(provider_type(order) or source["provider"], cluster_ref(hub, order))
     return self_contained(provider.kubeconfig(recorded_cluster(order)).content, f"The cluster of {order_name} has a kubeconfig")

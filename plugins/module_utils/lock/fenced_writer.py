@@ -121,6 +121,9 @@ class FencedWriter:
         body = self._with_token(wanted, str(self._lock.token))
         if before is not None:
             body["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"]
+        elif body["kind"] == "Namespace":
+            # An apply alone would adopt a namespace that another client has created since it was read.
+            body["metadata"]["resourceVersion"] = self._kube.create(copy.deepcopy(body))["metadata"]["resourceVersion"]
         # The objects of an order belong to this collection: a field that was changed by hand is reset to what the order says.
         after = self._kube.apply(body, force=True)
         return Change("changed" if before else "created", before, after)

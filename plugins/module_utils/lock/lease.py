@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The lock of an order: a Lease that one run holds, renews and releases; it expires when its run dies.
 
+All Leases are in the site's own namespace, where no tenant has a permission.
+
 The leader of the event sources holds a Lease of the same form, of the kind `leader`.
 
 Assumptions about clocks: only the API server's clock counts, as its `Date` header shows it. That is up to a second behind, so a renewal is
-dated one second later, and rounding never frees a Lease early. Between two answers a monotonic clock continues from the last one. Where a
+dated one second later, and rounding never frees a Lease early. Several API servers of a hub may differ by `SKEW`: a Lease is taken over
+only that much after it has expired. Between two answers a monotonic clock continues from the last one. Where a
 server sends no Date, a Lease counts as expired once it was observed unchanged for its whole duration on a monotonic clock.
 
 `leaseTransitions` is the fencing token: it grows with each new holder and never shrinks, because a released lease is emptied and kept.
@@ -14,11 +17,11 @@ server sends no Date, a Lease counts as expired once it was observed unchanged f
 from __future__ import annotations
 
 import datetime
+import hashlib
 import random
-import re
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from ..common.types import Object
@@ -29,10 +32,13 @@ API_VERSION = "coordination.k8s.io/v1"
 DURATION = 60
 POLL_SECONDS = 1.0
 SECOND = datetime.timedelta(seconds=1)
-LEASE_NAME = re.compile("cluster-(.+)-lock")
+SKEW = datetime.timedelta(seconds=5)  # by how much the clocks of a hub's API servers may differ
+LARGEST_COUNT = 2**31 - 1  # of the API
+EARLIEST, LATEST = 2000, 2200  # years between which a renewal is believed
 ORDER, LEADER = "order", "leader"  # the kinds of locks
-# The token of a lock without a Lease, see `last_lock`: higher than any Lease can count.
-LAST_TOKEN = 2**31
+SITE_NAMESPACE = "openfleet-system"
+ORDER_ANNOTATION = "openfleet.clusters/order"  # on the Lease of an order: <namespace>/<name>
+NAME_LIMIT = 253
 
 
 class LockHeld(KubeError):
@@ -43,6 +49,10 @@ class LockHeld(KubeError):
     def __init__(self, state: LockState) -> None:
         super().__init__(f"The lock of {state.namespace}/{state.order} is held by {state.holder}; it is released when that run ends.")
         self.state = state
+
+
+class NoSiteNamespace(KubeError):
+    """The namespace of the locks does not exist."""
 
 
 class LockLost(KubeError):
@@ -62,18 +72,24 @@ class LockState:
     renewed: datetime.datetime | None = None
     version: str = ""
     kind: str = ORDER
+    site: str = SITE_NAMESPACE
 
     def expires(self) -> datetime.datetime | None:
         return self.renewed + datetime.timedelta(seconds=self.duration) if self.renewed else None
 
+    def free_at(self) -> datetime.datetime | None:
+        """From when on another run may take it, unless it is renewed."""
+        expires = self.expires()
+        return expires + SKEW if expires else None
+
     def expired_at(self, now: datetime.datetime | None) -> datetime.datetime | None:
         """When it expired without a release; None where it did not, or where no clock shows it."""
-        expires = self.expires()
-        return expires if self.holder and now is not None and expires is not None and now > expires else None
+        free = self.free_at()
+        return self.expires() if self.holder and now is not None and free is not None and now > free else None
 
     def is_free(self, now: datetime.datetime | None) -> bool:
         """Whether it may be taken, as far as a clock shows."""
-        return not self.holder or self.expired_at(now) is not None
+        return not self.holder or self.renewed is None or self.expired_at(now) is not None
 
 
 @dataclass(frozen=True)
@@ -88,18 +104,23 @@ class Lock:
     acquired: str
     version: str
     kind: str = ORDER
-
-    @property
-    def has_lease(self) -> bool:
-        return self.token < LAST_TOKEN
+    site: str = SITE_NAMESPACE
 
     def as_dict(self) -> dict[str, Any]:
         """For the variables of a playbook, and back by `Lock(**variables)`. Playbooks hold the locks of orders only."""
         return {name: value for name, value in vars(self).items() if name != "kind"}
 
 
-def lease_name(order: str, kind: str = ORDER) -> str:
-    return f"cluster-{order}-lock" if kind == ORDER else f"{order}-{kind}"
+def lease_name(namespace: str, order: str, kind: str = ORDER) -> str:
+    """The Lease of an order: both names, between which a dot is unambiguous because a namespace has none, and a hash of both.
+
+    The hash alone distinguishes names that are too long, which are cut.
+    """
+    if kind == LEADER:
+        return f"{order}-{kind}"
+    whole = f"{namespace}.{order}"
+    digest = hashlib.sha256(whole.encode()).hexdigest()[:16]
+    return f"{whole[: NAME_LIMIT - len(digest) - 1].rstrip('-.')}-{digest}"
 
 
 def labels(kind: str = ORDER) -> dict[str, str]:
@@ -107,22 +128,30 @@ def labels(kind: str = ORDER) -> dict[str, str]:
     return {"openfleet.clusters/lock": kind}
 
 
-def read(kube: Kube, namespace: str, order: str, kind: str = ORDER) -> LockState:
+def read(kube: Kube, namespace: str, order: str, kind: str = ORDER, site: str = SITE_NAMESPACE) -> LockState:
     """The state of an order's lock; one that was never taken is free and has token 0."""
-    lease = kube.find(API_VERSION, "Lease", lease_name(order, kind), namespace)
-    return _state(namespace, order, lease, kind) if lease else LockState(namespace, order, kind=kind)
+    lease = kube.find(API_VERSION, "Lease", lease_name(namespace, order, kind), site)
+    unlocked = LockState(namespace, order, kind=kind, site=site)
+    return _state(unlocked, lease) if lease else unlocked
 
 
-def read_all(kube: Kube, namespace: str | None = None) -> list[LockState]:
-    """The state of every lock, in one namespace or in all."""
-    found = map(state_of, kube.list_all(API_VERSION, "Lease", namespace))
+def read_all(kube: Kube, site: str = SITE_NAMESPACE) -> list[LockState]:
+    """The state of every order's lock."""
+    found = map(state_of, kube.list_all(API_VERSION, "Lease", site, selector()))
     return [state for state in found if state]
 
 
 def state_of(lease: Object) -> LockState | None:
     """The state of a Lease that is the lock of an order; None for any other Lease."""
-    name = LEASE_NAME.fullmatch(lease["metadata"]["name"])
-    return _state(lease["metadata"]["namespace"], name[1], lease) if name else None
+    metadata = lease["metadata"]
+    namespace, _slash, order = (metadata.get("annotations") or {}).get(ORDER_ANNOTATION, "").partition("/")
+    if not order or metadata["name"] != lease_name(namespace, order):
+        return None
+    return _state(LockState(namespace, order, site=metadata["namespace"]), lease)
+
+
+def selector(kind: str = ORDER) -> str:
+    return ",".join(f"{name}={value}" for name, value in labels(kind).items())
 
 
 def acquire(
@@ -134,6 +163,7 @@ def acquire(
     wait_timeout: float = 0,
     seen: LockState | None = None,
     kind: str = ORDER,
+    site: str = SITE_NAMESPACE,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Lock:
@@ -144,7 +174,7 @@ def acquire(
     deadline = clock() + wait_timeout
     seen_version, seen_since = "", clock()
     while True:
-        state, seen = seen or read(kube, namespace, order, kind), None
+        state, seen = seen or read(kube, namespace, order, kind, site), None
         if state.version != seen_version:
             seen_version, seen_since = state.version, clock()
         now = kube.server_time()
@@ -160,8 +190,10 @@ def acquire(
             continue
         except NotFound:
             if not state.version:
-                raise
-            # The Lease was deleted since; without one before, the namespace is missing.
+                raise NoSiteNamespace(
+                    f"The namespace {site} for the locks of orders does not exist: create it, or set site_namespace to the site's own."
+                ) from None
+            # The Lease was deleted since.
             continue
         if clock() >= deadline:
             raise LockHeld(state)
@@ -169,7 +201,12 @@ def acquire(
 
 
 def acquire_all(
-    kube: Kube, orders: Iterable[tuple[str, str]], holder: str, duration: int = DURATION, wait_timeout: float = 0
+    kube: Kube,
+    orders: Iterable[tuple[str, str]],
+    holder: str,
+    duration: int = DURATION,
+    wait_timeout: float = 0,
+    site: str = SITE_NAMESPACE,
 ) -> list[Lock]:
     """Take the locks of several orders, each a namespace and a name: all of them, or LockHeld and none.
 
@@ -190,8 +227,8 @@ def acquire_all(
     try:
         for namespace, order in sorted(set(orders)):
             left = max(0.0, deadline - time.monotonic())
-            was_ours = read(kube, namespace, order).holder == holder
-            held.append(acquire(kube, namespace, order, holder, duration, left, sleep=pause))
+            was_ours = read(kube, namespace, order, site=site).holder == holder
+            held.append(acquire(kube, namespace, order, holder, duration, left, site=site, sleep=pause))
             if not was_ours:
                 new.append(held[-1])
     except KubeError:
@@ -201,25 +238,13 @@ def acquire_all(
     return held
 
 
-def last_lock(namespace: str, order: str, holder: str) -> Lock:
-    """The lock of a run that deletes an order in a namespace that is itself being deleted: no Lease can be created there any more.
-
-    Why that is safe, though two such runs may work at once: deleting twice is harmless. A run that held the lock before, to create or
-    change the cluster, cannot renew it once its Lease is deleted, and `verify` refuses each of its tasks from then on. A request it has
-    already sent may still arrive: then the cluster is observed, the order keeps its finalizers, and the next run deletes it too. No run
-    follows: a namespace that is being deleted never comes back. A new one of that name has other orders, and a Lease as soon as a run
-    locks one of them: that ends this lock.
-    """
-    return Lock(namespace, order, holder, LAST_TOKEN, DURATION, "", "")
-
-
 def predict(state: LockState, holder: str, duration: int, now: datetime.datetime | None, wait_timeout: float = 0) -> Lock:
     """The lock that `acquire` would return, LockHeld where it would raise it. It assumes that a wait would succeed."""
     if state.holder == holder:
         return _held(state)
     if wait_timeout <= 0 and not state.is_free(now):
         raise LockHeld(state)
-    return Lock(state.namespace, state.order, holder, state.token + 1, duration, "", "")
+    return Lock(state.namespace, state.order, holder, state.token + 1, duration, "", "", state.kind, state.site)
 
 
 def renew(kube: Kube, lock: Lock) -> Lock:
@@ -227,16 +252,14 @@ def renew(kube: Kube, lock: Lock) -> Lock:
     return _write_as_holder(kube, lock, lock.holder)
 
 
-def release_held(kube: Kube, namespace: str, order: str, holder: str) -> bool:
+def release_held(kube: Kube, namespace: str, order: str, holder: str, site: str = SITE_NAMESPACE) -> bool:
     """Release a lock of which only the holder is known. False, and nothing changed, if this holder does not hold it."""
-    state = read(kube, namespace, order)
+    state = read(kube, namespace, order, site=site)
     return state.holder == holder and release(kube, _held(state))
 
 
 def release(kube: Kube, lock: Lock) -> bool:
     """Release the lock. False, and nothing changed, if another run holds it."""
-    if not lock.has_lease:
-        return False
     try:
         _write_as_holder(kube, lock, "")
     except LockLost:
@@ -246,8 +269,8 @@ def release(kube: Kube, lock: Lock) -> bool:
 
 def verify(kube: Kube, lock: Lock) -> LockState:
     """Raise LockLost unless the lock is still held. Call it right before a write."""
-    state = read(kube, lock.namespace, lock.order, lock.kind)
-    if (state.holder, state.token) != ((lock.holder, lock.token) if lock.has_lease else ("", 0)):
+    state = read(kube, lock.namespace, lock.order, lock.kind, lock.site)
+    if (state.holder, state.token) != (lock.holder, lock.token):
         raise LockLost(
             f"The lock of {lock.namespace}/{lock.order} is lost: it has token {state.token}, holder {state.holder or 'none'}. "
             "Nothing was written; the run that holds it continues."
@@ -257,7 +280,7 @@ def verify(kube: Kube, lock: Lock) -> LockState:
 
 def _take(kube: Kube, state: LockState, holder: str, duration: int, now: datetime.datetime | None) -> Lock:
     acquired = _micro_time(now or datetime.datetime.now(datetime.UTC))
-    lock = Lock(state.namespace, state.order, holder, state.token + 1, duration, acquired, state.version, state.kind)
+    lock = Lock(state.namespace, state.order, holder, state.token + 1, duration, acquired, state.version, state.kind, state.site)
     return _write(kube, lock, now)
 
 
@@ -273,23 +296,34 @@ def _write_as_holder(kube: Kube, lock: Lock, holder: str) -> Lock:
 
 
 def _held(state: LockState) -> Lock:
-    return Lock(state.namespace, state.order, state.holder, state.token, state.duration, state.acquired, state.version, state.kind)
+    return Lock(**{field.name: getattr(state, field.name) for field in fields(Lock)})
 
 
-def _state(namespace: str, order: str, lease: Object, kind: str = ORDER) -> LockState:
+def _state(unlocked: LockState, lease: Object) -> LockState:
+    """What the Lease says. Junk in a field counts as nothing there, so that no Lease can fail more than its own order."""
     spec = lease.get("spec") or {}
-    renewed = spec.get("renewTime")
-    return LockState(
-        namespace,
-        order,
-        holder=spec.get("holderIdentity") or "",
-        token=int(spec.get("leaseTransitions") or 0),
-        duration=int(spec.get("leaseDurationSeconds") or DURATION),
-        acquired=spec.get("acquireTime") or "",
-        renewed=datetime.datetime.fromisoformat(renewed) if renewed else None,
+    return replace(
+        unlocked,
+        holder=str(spec.get("holderIdentity") or ""),
+        token=_count(spec.get("leaseTransitions"), 0),
+        duration=_count(spec.get("leaseDurationSeconds"), DURATION),
+        acquired=str(spec.get("acquireTime") or ""),
+        renewed=_moment(spec.get("renewTime")),
         version=lease["metadata"]["resourceVersion"],
-        kind=kind,
     )
+
+
+def _count(value: Any, default: int) -> int:
+    return value if isinstance(value, int) and 0 < value <= LARGEST_COUNT else default
+
+
+def _moment(text: Any) -> datetime.datetime | None:
+    """A time at which a Lease was renewed; None for one that no server's clock shows."""
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return None
+    return moment if moment.tzinfo and EARLIEST <= moment.year <= LATEST else None
 
 
 def _write(kube: Kube, lock: Lock, now: datetime.datetime | None) -> Lock:
@@ -297,12 +331,14 @@ def _write(kube: Kube, lock: Lock, now: datetime.datetime | None) -> Lock:
     renewed = _micro_time((now or datetime.datetime.now(datetime.UTC)) + SECOND)
     held = {"holderIdentity": lock.holder, "acquireTime": lock.acquired, "renewTime": renewed}
     spec = {"leaseDurationSeconds": lock.duration, "leaseTransitions": lock.token} | (held if lock.holder else dict.fromkeys(held))
-    metadata = {"name": lease_name(lock.order, lock.kind), "namespace": lock.namespace, "labels": labels(lock.kind)}
+    name = lease_name(lock.namespace, lock.order, lock.kind)
+    marks = {"labels": labels(lock.kind), "annotations": {ORDER_ANNOTATION: f"{lock.namespace}/{lock.order}"}}
+    metadata: Object = {"name": name, "namespace": lock.site, **marks}
     lease: Object = {"apiVersion": API_VERSION, "kind": "Lease", "metadata": metadata}
     if lock.version:
         # Not replaced as a whole: that would create a deleted Lease again, and remove labels of other controllers.
         seen = lease | {"metadata": metadata | {"resourceVersion": lock.version}}
-        written = kube.patch(seen, {"spec": spec, "metadata": {"labels": labels(lock.kind)}})
+        written = kube.patch(seen, {"spec": spec, "metadata": marks})
     else:
         written = kube.create(lease | {"spec": spec})
     return replace(lock, version=written["metadata"]["resourceVersion"])

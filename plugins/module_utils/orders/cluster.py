@@ -20,6 +20,7 @@ from ..providers.factory import ProviderFactory, checked
 from ..providers.model import ClusterRequest, ObservedCluster
 from .model import ClusterOrder, Names, label_value
 from .observe import cluster_ref, provider_type, recorded_cluster
+from .ownership import require_own
 
 POLL_SECONDS = 1.0
 Found = TypeVar("Found")
@@ -38,6 +39,7 @@ class TaskCluster:
     recorded: ObservedCluster
     lock_namespace: str
     lock_name: str
+    order: ClusterOrder | None = None
 
     @classmethod
     def of_order(cls, kube: Kube, order: ClusterOrder, provider: str | None) -> TaskCluster:
@@ -50,7 +52,8 @@ class TaskCluster:
             )
         if not provider and not made_by:
             raise Invalid(f"No provider is known for {order.namespace}/{order.name} yet: set provider.", ["provider"])
-        return cls(cluster_ref(kube, order), made_by or provider or "", order.names, recorded_cluster(order), order.namespace, order.name)
+        ref = cluster_ref(kube, order)
+        return cls(ref, made_by or provider or "", order.names, recorded_cluster(order), order.namespace, order.name, order)
 
     @classmethod
     def by_name(cls, kube: Kube, names: Names, name: str, namespace: str, provider: str) -> TaskCluster:
@@ -63,15 +66,23 @@ class TaskCluster:
         """The provider without permission to change anything."""
         return ProviderFactory.for_cluster(self.provider, self.ref)
 
+    def _require_own_namespace(self) -> None:
+        namespace = self.ref.kube.find("v1", "Namespace", self.ref.namespace) if self.order else None
+        if self.order and namespace:
+            require_own(self.order, namespace)
+
     @contextlib.contextmanager
     def locked(self, lock: Lock | None, holder: str, check_mode: bool) -> Iterator[Provider]:
         """The provider under the lock of the run, or under the cluster's own, which is held within the context."""
         kube, own = self.ref.kube, lock is None
         if lock is None and check_mode:
-            lock = predict(read(kube, self.lock_namespace, self.lock_name), holder, DURATION, kube.server_time())
+            state = read(kube, self.lock_namespace, self.lock_name, site=self.names.site_namespace)
+            lock = predict(state, holder, DURATION, kube.server_time())
         elif lock is None:
-            lock = acquire(kube, self.lock_namespace, self.lock_name, holder)
+            lock = acquire(kube, self.lock_namespace, self.lock_name, holder, site=self.names.site_namespace)
         try:
+            if own:  # a run has checked it when it prepared the order
+                self._require_own_namespace()
             writer = FencedWriter(kube, lock, self.names.lock_token_annotation, check_mode)
             yield ProviderFactory.for_cluster(self.provider, replace(self.ref, writer=writer, check_mode=check_mode))
         finally:

@@ -21,7 +21,7 @@ from ..common.timestamps import format_time, parse_time
 from ..common.types import Object
 from ..providers.model import AVAILABLE, FALSE, TRUE, UNKNOWN, ConditionState, ObservedCluster
 from ..providers.model import DEGRADED as CLUSTER_DEGRADED
-from .model import CLUSTER_FAILED, DELETING_CLUSTER, MESSAGE_LIMIT, ClusterOrder, working_namespace
+from .model import CLUSTER_FAILED, DELETING_CLUSTER, MESSAGE_LIMIT, ClusterOrder
 from .nodes import NodeCount, ready_of_requested
 from .observe import ObservedState
 from .outcome import Outcome
@@ -42,9 +42,11 @@ def accepted(order: ClusterOrder, report: Outcome | None, applied: bool) -> Cond
 
 
 def namespace_created(order: ClusterOrder, observed: ObservedState) -> ConditionState:
-    name = working_namespace(order.namespace, order.name)
+    name = order.working_namespace
     if observed.namespace_exists:
         return ConditionState(TRUE, "NamespaceExists", f"The working namespace is {name}")
+    if observed.namespace_taken:
+        return ConditionState(FALSE, "NamespaceTaken", f"The namespace {name} does not belong to this order")
     return ConditionState(FALSE, "NamespaceMissing", f"The namespace {name} does not exist")
 
 

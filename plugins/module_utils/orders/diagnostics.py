@@ -25,7 +25,7 @@ from ..kube.errors import KubeError, NotFound
 from ..kube.oc import OcClient, kubeconfig_of
 from ..lock.lease import read
 from ..providers.factory import ProviderFactory
-from .model import ClusterOrder, Names, working_namespace
+from .model import ClusterOrder, Names
 from .observe import cluster_ref, provider_type, recorded_cluster
 from .tenant import HIDDEN, LAST_APPLIED, shown
 
@@ -44,8 +44,8 @@ Files = dict[str, str]
 def collect(kube: Kube, names: Names, namespace: str, name: str, client: str | None = None) -> Files:
     """The files of the archive by name; NotFound where the order and its objects do not exist."""
     item = kube.find(names.api_version, "ClusterOrder", name, namespace)
-    order = ClusterOrder.from_object(item, names.group) if item else None
-    working = working_namespace(namespace, name)
+    order = ClusterOrder.from_object(item, names) if item else None
+    working = names.working_namespace(namespace, name)
     with OcClient.connected(kubeconfig_of(kube.target), client) as hub:
         objects = [entry for entry in hub.everything(working) if entry["kind"] != "Event"]
         if order is None and not objects:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from ..kube.client import CONNECTIONS
 from ..kube.errors import KubeError
 from ..lock.lease import Lock, release, verify
-from .model import FAILED, READY, ClusterOrder, owns_namespace, working_namespace
+from .model import FAILED, READY, ClusterOrder
 from .observe import recorded_cluster
 from .outcome import Outcome
+from .ownership import owns_namespace
 from .run import Run
 from .status_writer import StatusWriter
 
@@ -80,8 +81,8 @@ class Finalization:
             cluster = self._run.observe(order).cluster
         if not cluster.is_absent:
             return order
-        namespace = self._run.kube.find("v1", "Namespace", working_namespace(order.namespace, order.name))
-        if namespace is not None and owns_namespace(order, namespace) and not self._run.external_controller:
+        namespace = self._run.kube.find("v1", "Namespace", order.working_namespace)
+        if namespace is not None and owns_namespace(order, namespace) and not self._run.names.external_controller:
             self._run.writer(lock).delete([namespace])
             self._run.change_finalizers(namespace, self._without_ours)
             return order

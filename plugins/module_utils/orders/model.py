@@ -4,17 +4,20 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 
 from ..common.argument_specs import DEFAULT_GROUP
 from ..common.text import as_reason, shortened
 from ..common.timestamps import format_time, parse_time
 from ..common.types import Object
 from ..kube.kinds import register
+from ..lock.lease import SITE_NAMESPACE
 from ..providers.model import NodeRequest
 from .osac import restored
 
@@ -22,6 +25,8 @@ ManagementState = Literal["managed", "manual", "unmanaged"]
 
 SERVICE_ACCOUNT = ROLE_BINDING = "cloudkit"
 NAME_LIMIT = 63  # of a namespace's name and of a label's value
+CLUSTER_NAME_LIMIT = 20
+WORKING_NAMESPACE_LIMIT = NAME_LIMIT - 1 - CLUSTER_NAME_LIMIT  # HyperShift joins both names with a dash for the control plane
 MESSAGE_LIMIT, TASK_LIMIT = 32768, 1024
 FIRST_RETRY, LAST_RETRY = timedelta(seconds=30), timedelta(minutes=30)
 
@@ -35,9 +40,16 @@ CLUSTER_FAILED = "ClusterFailed"  # reason of a failure that the cluster reports
 
 @dataclass(frozen=True)
 class Names:
-    """The names that contain the API group, which a site chooses."""
+    """The names on a hub, by the settings of a site that decide them: API group, controller of orders, namespace of the site."""
 
     group: str = DEFAULT_GROUP
+    external_controller: bool = False
+    site_namespace: str = SITE_NAMESPACE
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any]) -> Names:
+        """From the options that all modules for orders share."""
+        return cls(parameters["api_group"], parameters["controller"] == "external", parameters["site_namespace"])
 
     @property
     def api_version(self) -> str:
@@ -62,6 +74,10 @@ class Names:
         return f"{self.group}/clusterorder-namespace"
 
     @property
+    def order_uid_label(self) -> str:
+        return f"{self.group}/clusterorder-uid"
+
+    @property
     def resource_class_label(self) -> str:
         return f"{self.group}/resource-class"
 
@@ -72,6 +88,23 @@ class Names:
     @property
     def lock_token_annotation(self) -> str:
         return f"{self.group}/lock-token"
+
+    def working_namespace(self, namespace: str, name: str) -> str:
+        """The name of the namespace on the hub that holds the objects of an order.
+
+        It ends with a hash of both names, so that no two orders have the same one, however tenants choose their names: `a-b/c` and
+        `a/b-c`. HyperShift adds the name of the cluster for its control plane, and that has to fit too. An external controller has its
+        own rule, by which two orders can have the same one: the run of the second is refused.
+        """
+        joined, whole = f"{namespace}-{name}".replace(".", "-"), f"{namespace}/{name}"
+        if not self.external_controller:
+            return _cut_with_hash(joined, whole, WORKING_NAMESPACE_LIMIT)
+        return joined if len(joined) <= NAME_LIMIT and "." not in name else _cut_with_hash(joined, whole, NAME_LIMIT)
+
+    def cluster_name(self, name: str) -> str:
+        """The name of the cluster's objects: that of its order, unless it cannot be a part of a namespace's name."""
+        fits = self.external_controller or (len(name) <= CLUSTER_NAME_LIMIT and "." not in name)
+        return name if fits else _cut_with_hash(name.replace(".", "-"), name, CLUSTER_NAME_LIMIT)
 
 
 @dataclass(frozen=True)
@@ -130,10 +163,11 @@ class ClusterOrder:
     raw: Object = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def from_object(cls, item: Object, group: str = DEFAULT_GROUP) -> ClusterOrder:
+    def from_object(cls, item: Object, names: Names | None = None) -> ClusterOrder:
         """Parse an API object. The `status` has our fields also where another controller's CRD dropped them."""
-        metadata, spec, names = item["metadata"], item.get("spec") or {}, Names(group)
-        requests = spec.get("nodeRequests") or []
+        metadata, spec, names = item["metadata"], item.get("spec") or {}, names or Names()
+        requests, annotations = spec.get("nodeRequests") or [], metadata.get("annotations") or {}
+        is_deleting = bool(metadata.get("deletionTimestamp"))
         return cls(
             namespace=metadata["namespace"],
             name=metadata["name"],
@@ -144,8 +178,9 @@ class ClusterOrder:
             template_parameters=spec.get("templateParameters") or "",
             node_requests=tuple(NodeRequest(request["resourceClass"], request["numberOfNodes"]) for request in requests),
             finalizers=tuple(metadata.get("finalizers") or ()),
-            is_deleting=bool(metadata.get("deletionTimestamp")),
-            management_state=_management_state((metadata.get("annotations") or {}).get(names.management_state_annotation)),
+            is_deleting=is_deleting,
+            # A deletion always continues: a tenant could keep a cluster for ever by an annotation.
+            management_state="managed" if is_deleting else _management_state(annotations.get(names.management_state_annotation)),
             status=restored(item.get("status") or {}),
             names=names,
             raw=item,
@@ -154,7 +189,15 @@ class ClusterOrder:
     @property
     def labels(self) -> dict[str, str]:
         """The labels of all objects of the order, its working namespace included."""
-        return {self.names.order_label: label_value(self.name), self.names.order_namespace_label: self.namespace}
+        return {
+            self.names.order_label: label_value(self.name),
+            self.names.order_namespace_label: self.namespace,
+            self.names.order_uid_label: self.uid,
+        }
+
+    @property
+    def working_namespace(self) -> str:
+        return self.names.working_namespace(self.namespace, self.name)
 
     @property
     def phase(self) -> str:
@@ -187,36 +230,9 @@ def config_version(order: ClusterOrder) -> str:
     return _digest(json.dumps([order.template_id, text, requests]))
 
 
-def working_namespace(order_namespace: str, order_name: str) -> str:
-    """The name of the namespace on the hub that holds the objects of an order.
-
-    A name that is too long is cut and gets a hash of both names, and so does one with a dot, which a namespace may not have. Two orders
-    can still have the same one (`a-b` + `c`, `a` + `b-c`): a caller that finds the namespace must check `owns_namespace`.
-    """
-    joined = f"{order_namespace}-{order_name}"
-    if len(joined) <= NAME_LIMIT and "." not in joined:
-        return joined
-    return _cut_with_hash(joined.replace(".", "-"), f"{order_namespace}/{order_name}")
-
-
-def owns_namespace(order: ClusterOrder, namespace: Object) -> bool:
-    """Whether this Namespace belongs to the order. One without our labels does not.
-
-    A namespace of an OSAC controller has only the label with the order's name. That is enough: two orders with the same working
-    namespace never have the same name.
-    """
-    metadata = namespace["metadata"]
-    labels = metadata.get("labels") or {}
-    return bool(
-        metadata["name"] == working_namespace(order.namespace, order.name)
-        and labels.get(order.names.order_label) == label_value(order.name)
-        and labels.get(order.names.order_namespace_label, order.namespace) == order.namespace
-    )
-
-
 def label_value(name: str) -> str:
     """A name as a label value. Our CRD allows no name that is too long for one; other CRDs do."""
-    return name if len(name) <= NAME_LIMIT else _cut_with_hash(name, name)
+    return name if len(name) <= NAME_LIMIT else _cut_with_hash(name, name, NAME_LIMIT)
 
 
 def with_failure(status: Object, failure: Failure, now: datetime) -> Object:
@@ -241,6 +257,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _cut_with_hash(text: str, whole: str) -> str:
-    digest = _digest(whole)
-    return f"{text[: NAME_LIMIT - len(digest) - 1].rstrip('-._')}-{digest}"
+def _cut_with_hash(text: str, whole: str, limit: int) -> str:
+    """The beginning of `text` and 60 bits of a hash of `whole`, which no tenant can make equal to those of another name."""
+    digest = base64.b32encode(hashlib.sha256(whole.encode()).digest())[:12].decode().lower()
+    return f"{text[: limit - len(digest) - 1].rstrip('-._')}-{digest}"

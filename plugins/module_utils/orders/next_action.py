@@ -22,7 +22,6 @@ def next_action(
     observed: ObservedState,
     now: datetime,
     *,
-    external_controller: bool = False,
     template_has_post_install: bool = True,
 ) -> Action | None:
     """The action that the order needs now; None when it needs none, or when something else has to happen first.
@@ -34,8 +33,8 @@ def next_action(
         return None
     cluster = observed.cluster
     if order.is_deleting:
-        return "delete" if _must_delete(order, observed, external_controller) else None
-    if external_controller and not observed.namespace_exists:
+        return "delete" if _must_delete(order, observed) else None
+    if order.names.external_controller and not observed.namespace_exists:
         return None  # the external controller creates it first
     wanted = wanted_nodes(order)
     if cluster.is_deleting or any(item.deleting and item.resource_class in (wanted or ()) for item in cluster.node_sets):
@@ -63,8 +62,9 @@ def action_reason(order: ClusterOrder, cluster: ObservedCluster, action: Action)
     return "NodesDiffer" if cluster.exists else "ClusterMissing"
 
 
-def _must_delete(order: ClusterOrder, observed: ObservedState, external_controller: bool) -> bool:
+def _must_delete(order: ClusterOrder, observed: ObservedState) -> bool:
     finalizers = {order.names.infrastructure_finalizer}
+    external_controller = order.names.external_controller
     if not external_controller:
         finalizers.add(order.names.controller_finalizer)
     if not finalizers.intersection(order.finalizers):

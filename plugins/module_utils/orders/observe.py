@@ -19,16 +19,18 @@ from ..kube.errors import KubeError, NotFound
 from ..providers.base import ClusterRef, Provider, ProviderError
 from ..providers.factory import ProviderFactory
 from ..providers.model import AVAILABLE, UNKNOWN, ConditionState, NodeSet, ObservedCluster
-from .model import ClusterOrder, Names, working_namespace
+from .model import ClusterOrder, Names
+from .ownership import owns_namespace
 
 
 @dataclass(frozen=True)
 class ObservedState:
-    """The cluster of an order and its working namespace."""
+    """The cluster of an order and its working namespace. `namespace_taken`: a namespace of that name exists for another order."""
 
     cluster: ObservedCluster = field(default_factory=ObservedCluster)
     namespace_exists: bool = False
     namespace_deleting: bool = False
+    namespace_taken: bool = False
 
 
 class HubView(Protocol):
@@ -53,24 +55,28 @@ def observe(order: ClusterOrder, view: HubView, template_provider: str = "") -> 
     An error of the provider makes the cluster unknown; an error of the hub is raised.
     """
     kind = provider_type(order) or template_provider
-    namespace = working_namespace(order.namespace, order.name)
+    found = view.namespace(order.working_namespace)
+    if found is not None and not owns_namespace(order, found):
+        # Nothing in it counts: it belongs to another order, perhaps to an earlier one of this name.
+        return ObservedState(namespace_taken=True)
     if not kind:
-        return _state(ObservedCluster(), view.namespace(namespace))
+        return _state(ObservedCluster(), found)
     try:
         provider = ProviderFactory.for_cluster(kind, cluster_ref(view.kube, order))
-        if provider.WATCHES:
-            cluster = view.watched(order, provider)
-            # The namespace is deleted last, so it need not be read while the cluster exists.
-            return _state(cluster, view.namespace(namespace)) if cluster.is_absent else ObservedState(cluster, namespace_exists=True)
+        if found is None and not provider.WATCHES:
+            return ObservedState()  # the credentials to ask such a provider are in the namespace
+        cluster = view.watched(order, provider) if provider.WATCHES else _polled(order, provider, view)
     except (ProviderError, NotFound) as error:  # not installed here, or its kinds not on the hub, or a fault of its own
-        return _state(unknown_cluster(order, error), view.namespace(namespace))
-    found = view.namespace(namespace)
-    if found is None:
-        return ObservedState()  # the credentials to ask such a provider are in the namespace
+        cluster = unknown_cluster(order, error)
+    return _state(cluster, found)
+
+
+def _polled(order: ClusterOrder, provider: Provider, view: HubView) -> ObservedCluster:
+    """An error of the system behind the provider is none of the hub."""
     try:
-        return _state(view.polled(order, provider), found)
+        return view.polled(order, provider)
     except KubeError as error:
-        return _state(unknown_cluster(order, error), found)
+        return unknown_cluster(order, error)
 
 
 class LiveView:
@@ -97,7 +103,7 @@ class ListView:
         self.kube = kube
         self._poll = poll
         if orders is None:
-            orders = [ClusterOrder.from_object(item, names.group) for item in kube.list_all(names.api_version, "ClusterOrder")]
+            orders = [ClusterOrder.from_object(item, names) for item in kube.list_all(names.api_version, "ClusterOrder")]
         self.orders = orders
         namespaces = kube.list_all("v1", "Namespace", label_selector=names.order_label)
         self._namespaces = {item["metadata"]["name"]: item for item in namespaces}
@@ -137,8 +143,8 @@ class ListView:
 
 def cluster_ref(kube: Kube, order: ClusterOrder) -> ClusterRef:
     """The reference to the cluster of an order, without permission to write."""
-    namespace = working_namespace(order.namespace, order.name)
-    return ClusterRef(kube, order.name, namespace, order.labels, order.names.resource_class_label)
+    names = order.names
+    return ClusterRef(kube, names.cluster_name(order.name), order.working_namespace, order.labels, names.resource_class_label)
 
 
 def provider_type(order: ClusterOrder) -> str:

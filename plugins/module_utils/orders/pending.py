@@ -15,9 +15,7 @@ from .observe import ListView, LiveView, observe
 from .outcome import Action
 
 
-def next_actions(
-    kube: Kube, names: Names, orders: Sequence[ClusterOrder], *, external_controller: bool = False, poll: bool = True
-) -> list[Action | None] | None:
+def next_actions(kube: Kube, names: Names, orders: Sequence[ClusterOrder], *, poll: bool = True) -> list[Action | None] | None:
     """The next action of each order; None where the caller has no permission to read what it depends on.
 
     Without `poll` only the hub is read: a provider that does not answer delays nothing.
@@ -30,16 +28,12 @@ def next_actions(
     except Forbidden:
         return None
     now = kube.server_time() or datetime.now(UTC)
-    return [
-        next_action(order, observed, now, external_controller=external_controller) for order, observed in zip(orders, states, strict=True)
-    ]
+    return [next_action(order, observed, now) for order, observed in zip(orders, states, strict=True)]
 
 
-def orders_needing(kube: Kube, names: Names, action: Action, *, external_controller: bool = False) -> list[ClusterOrder]:
+def orders_needing(kube: Kube, names: Names, action: Action) -> list[ClusterOrder]:
     """All orders of the hub whose next action is this one."""
     view = ListView(kube, names)
     return [
-        order
-        for order, observed in zip(view.orders, view.observe_all(), strict=True)
-        if next_action(order, observed, view.time, external_controller=external_controller) == action
+        order for order, observed in zip(view.orders, view.observe_all(), strict=True) if next_action(order, observed, view.time) == action
     ]

@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 
 from ..common.timestamps import format_time
 from ..common.types import Object
-from ..kube.errors import Forbidden, KubeError, NamespaceTerminating, Unauthorized
+from ..kube.errors import Forbidden, KubeError, Unauthorized
 from ..lock.fenced_writer import Change
-from ..lock.lease import DURATION, Lock, LockHeld, LockLost, LockState, acquire, last_lock, predict, read
+from ..lock.lease import DURATION, Lock, LockHeld, LockLost, LockState, acquire, predict, read
 from ..providers.factory import ProviderFactory
 from ..providers.model import TRUE
 from ..templates.catalogue import resolve
@@ -23,23 +23,21 @@ from ..templates.check import Checked, check
 from ..templates.errors import BrokenTemplate, TemplateError
 from ..templates.metadata import DELETE, INSTALL, POST_INSTALL
 from .finish import Finalization, RunResult
-from .model import ROLE_BINDING, SERVICE_ACCOUNT, ClusterOrder, Failure, config_version, owns_namespace, working_namespace
+from .model import ROLE_BINDING, SERVICE_ACCOUNT, ClusterOrder, Failure, config_version
 from .observe import recorded_cluster
 from .outcome import Action, Job, Outcome
+from .ownership import require_own
 from .run import Run
 from .status_writer import StatusWriter
 
 ENTRIES: dict[Action, str] = {"provision": INSTALL, "post_install": POST_INSTALL, "delete": DELETE}
 HOOK_ENTRY = "main"
+NOTHING_CREATED = Checked({}, ())  # the deletion of an order without a working namespace of its own runs no template
 TOKEN_EPOCH = datetime(2020, 1, 1, tzinfo=UTC).timestamp()  # recent enough that the seconds since then fit the 31 bits of a Lease's count
 
 
 class OrderGone(KubeError):
     """The order was deleted before the run held its lock."""
-
-
-class NamespaceTaken(KubeError):
-    """The working namespace of the order exists and does not belong to it."""
 
 
 class NamespaceMissing(KubeError):
@@ -110,7 +108,7 @@ class Preparation:
         With a `uid` it is for that very order: an event may arrive late, when another order has its name.
         """
         # Before the order: if the lock is then taken as read here, no run has worked on the order since.
-        before = read(self._run.kube, namespace, name)
+        before = read(self._run.kube, namespace, name, site=self._run.names.site_namespace)
         order = self._run.find(namespace, name)
         if order is None or (uid and order.uid != uid):
             failed = self._step != "delete" and not uid  # the order of an event may be gone before its run starts
@@ -122,8 +120,6 @@ class Preparation:
             lock = self._lock(order, before, holder, wait_timeout)
         except LockHeld as held:
             return SkippedOrder(namespace, name, "AlreadyRunning", str(held))
-        except NamespaceTerminating as error:
-            return SkippedOrder(namespace, name, "Deleting", f"ClusterOrder {namespace}/{name} is skipped. {error}")
         try:
             if before.holder or lock.token != before.token + 1:
                 # Another run held it until now, and may have changed the order or finished with it.
@@ -169,17 +165,9 @@ class Preparation:
         if not before.version and set(self._run.finalizers).intersection(order.finalizers):
             # Earlier runs had a Lease, which was deleted or not restored, and their tokens are on the order's objects.
             before = replace(before, token=_token_above_all_earlier(kube.server_time()))
-        if self._run.check_mode and self._step == "delete" and not before.version:
-            # Either its Lease was deleted with its namespace, or no run has ever locked it and no token is in the way.
-            return last_lock(namespace, name, holder)
         if self._run.check_mode:
             return predict(before, holder, DURATION, kube.server_time(), wait_timeout)
-        try:
-            return acquire(kube, namespace, name, holder, wait_timeout=wait_timeout, seen=before)
-        except NamespaceTerminating:
-            if self._step != "delete":
-                raise
-            return last_lock(namespace, name, holder)
+        return acquire(kube, namespace, name, holder, wait_timeout=wait_timeout, seen=before, site=before.site)
 
     def _find_again(self, order: ClusterOrder) -> ClusterOrder:
         found = self._run.find(order.namespace, order.name)
@@ -210,6 +198,8 @@ class Preparation:
     def _check(self, order: ClusterOrder) -> tuple[Checked, bool]:
         """The order validated against its template, and whether that has a step after the installation."""
         entry = ENTRIES[self._step]
+        if self._step == "delete" and self._run.observe(order).namespace_taken:
+            return NOTHING_CREATED, False
         try:
             template = resolve(order.template_id, self._run.templates)
             checked = check(template, order.template_parameters, order.node_requests, entry)
@@ -219,8 +209,7 @@ class Preparation:
         except TemplateError:
             if self._step != "delete" or self._run.observe(order).namespace_exists:
                 raise
-            # Nothing was ever created for this order, so its deletion needs no template.
-            return Checked({}, ()), False
+            return NOTHING_CREATED, False
 
     def _kubeconfig(self, order: ClusterOrder) -> Object:
         """The kubeconfig of the new cluster."""
@@ -233,19 +222,21 @@ class Preparation:
         item = self._run.change_finalizers(order.raw, lambda present: [*present, *(name for name in ours if name not in present)])
         if item is None:
             raise OrderGone(f"ClusterOrder {order.namespace}/{order.name} was deleted before its finalizers were set.")
-        return ClusterOrder.from_object(item, self._run.names.group)
+        return ClusterOrder.from_object(item, self._run.names)
 
     def _apply_surroundings(self, order: ClusterOrder, lock: Lock) -> list[Change]:
         """Create the namespace and the service account; with an external controller, only check its namespace."""
-        if not self._run.external_controller:
+        if not self._run.names.external_controller:
             wanted = _surroundings(order, self._run.names.infrastructure_finalizer)
             return self._run.writer(lock).apply(wanted, lambda item, present: _require_own(order, item, present))
-        name = working_namespace(order.namespace, order.name)
+        name = order.working_namespace
         namespace = self._run.kube.find("v1", "Namespace", name)
         if namespace is None:
             raise NamespaceMissing(f"The namespace {name} does not exist yet; the order's controller creates it.")
         _require_own(order, namespace, namespace)
-        return []
+        # The other controller does not tell an order from a later one of the same name.
+        own = {"metadata": {"labels": {order.names.order_uid_label: order.uid}}}
+        return [self._run.writer(lock).patch(namespace, lambda _present: own)]
 
     def _mark_deleted(self, order: ClusterOrder) -> ClusterOrder:
         """Delete the order whose cluster is to be deleted; its finalizers keep it until that is done."""
@@ -254,7 +245,7 @@ class Preparation:
         if self._run.check_mode:
             now = self._run.kube.server_time() or datetime.now(UTC)
             marked = order.raw["metadata"] | {"deletionTimestamp": format_time(now)}
-            return ClusterOrder.from_object(order.raw | {"metadata": marked}, self._run.names.group)
+            return ClusterOrder.from_object(order.raw | {"metadata": marked}, self._run.names)
         order = self._add_finalizers(order)
         self._run.kube.delete(order.raw, checked=True)
         return self._run.find(order.namespace, order.name) or order
@@ -267,7 +258,7 @@ def _token_above_all_earlier(now: datetime | None) -> int:
 
 def _surroundings(order: ClusterOrder, finalizer: str) -> list[Object]:
     """The namespace of all of the order's objects, and the service account that may work in it."""
-    namespace = working_namespace(order.namespace, order.name)
+    namespace = order.working_namespace
     own = {"namespace": namespace, "labels": order.labels}
     return [
         {
@@ -290,9 +281,8 @@ def _require_own(order: ClusterOrder, item: Object, present: Object) -> Object:
     """The wanted object; an error where its namespace belongs to another order or is being deleted."""
     if item["kind"] != "Namespace":
         return item
+    require_own(order, present)
     name, called = item["metadata"]["name"], f"ClusterOrder {order.namespace}/{order.name}"
-    if not owns_namespace(order, present):
-        raise NamespaceTaken(f"The namespace {name} exists and does not belong to {called}; delete it, or rename the order.")
     if "deletionTimestamp" in present["metadata"]:
         raise NamespaceDeleting(f"The namespace {name} of {called} is still being deleted; it is created again once that is done.")
     return item

@@ -23,7 +23,7 @@ from .observe import LiveView, ObservedState, cluster_ref, observe, provider_typ
 class Run:
     """One run over one connection. In check mode it reads and predicts everything, and writes nothing.
 
-    With an `external_controller` the order's namespace, the service account in it, the order's own finalizer and its phase belong to
+    With an external controller the order's namespace, the service account in it, the order's own finalizer and its phase belong to
     that controller.
     """
 
@@ -31,17 +31,16 @@ class Run:
     names: Names
     templates: Mapping[str, Template] = field(default_factory=dict)
     check_mode: bool = False
-    external_controller: bool = False
 
     @property
     def finalizers(self) -> tuple[str, ...]:
         """The finalizers that this run sets and removes."""
         ours = self.names.infrastructure_finalizer
-        return (ours,) if self.external_controller else (self.names.controller_finalizer, ours)
+        return (ours,) if self.names.external_controller else (self.names.controller_finalizer, ours)
 
     def find(self, namespace: str, name: str) -> ClusterOrder | None:
         item = self.kube.find(self.names.api_version, "ClusterOrder", name, namespace)
-        return ClusterOrder.from_object(item, self.names.group) if item else None
+        return ClusterOrder.from_object(item, self.names) if item else None
 
     def observe(self, order: ClusterOrder) -> ObservedState:
         return observe(order, LiveView(self.kube), self.template_provider(order))

@@ -28,7 +28,6 @@ from .model import (
     Failure,
     config_version,
     with_failure,
-    working_namespace,
 )
 from .nodes import existing_nodes, node_counts, ready_of_requested, wanted_nodes
 from .observe import ObservedState, provider_type
@@ -125,8 +124,8 @@ def _cluster_reference(order: ClusterOrder, observed: ObservedState) -> Object |
         return None
     before = order.status.get("clusterReference") or {}
     return {
-        "namespace": working_namespace(order.namespace, order.name),
-        "hostedClusterName": order.name if observed.cluster.exists else "",
+        "namespace": order.working_namespace,
+        "hostedClusterName": order.names.cluster_name(order.name) if observed.cluster.exists else "",
         "serviceAccountName": before.get("serviceAccountName") or SERVICE_ACCOUNT,
         "roleBindingName": before.get("roleBindingName") or ROLE_BINDING,
     }

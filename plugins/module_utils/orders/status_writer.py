@@ -59,14 +59,14 @@ class StatusWriter:
                 # The other writer may be the next run, which holds the lock by now.
                 order, observed, lost = self._run.find(order.namespace, order.name) or order, None, None
                 raise
-            return ClusterOrder.from_object(written, self._run.names.group)
+            return ClusterOrder.from_object(written, self._run.names)
 
         return retry_on_conflict(attempt)
 
     def _store(self, order: ClusterOrder, status: Object) -> Object:
         """Store the status. Another controller's CRD rejects or drops fields it does not know, and then gets those it accepts."""
         stored, item, replace_object = order.raw.get("status") or {}, order.raw, self._run.kube.replace
-        if self._run.external_controller or is_beside_controller(stored):
+        if self._run.names.external_controller or is_beside_controller(stored):
             shared = beside_controller(status, stored)
             return item if shared == stored else replace_object(item | {"status": shared}, subresource="status")
         if not is_reduced(stored):

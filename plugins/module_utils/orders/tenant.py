@@ -60,7 +60,7 @@ class Wanted:
 
 def find(kube: Kube, names: Names, namespace: str, name: str) -> ClusterOrder | None:
     item = kube.find(names.api_version, "ClusterOrder", name, namespace)
-    return ClusterOrder.from_object(item, names.group) if item else None
+    return ClusterOrder.from_object(item, names) if item else None
 
 
 def place(kube: Kube, names: Names, wanted: Wanted, *, force: bool = False, check_mode: bool = False) -> Change:
@@ -288,7 +288,7 @@ def find_all(kube: Kube, names: Names, name: str | None, namespace: str | None, 
         items = kube.list_all(names.api_version, "ClusterOrder", namespace, label_selector, by_name)
     except Invalid as error:
         raise Invalid(f"{error}; check the label selector {label_selector!r}.", error.fields) from None
-    return [ClusterOrder.from_object(item, names.group) for item in items]
+    return [ClusterOrder.from_object(item, names) for item in items]
 
 
 # Show

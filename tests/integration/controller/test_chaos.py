@@ -18,6 +18,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin imp
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import ProcessStatus, Sandbox
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import read_all
 
 from ..support.engines import Engine, running
 from ..support.orders import GROUP, Object, Orders
@@ -65,12 +66,11 @@ class Site:
 
     def expire_locks_of_ended_runs(self) -> None:
         """Do what a minute does: a lock whose run has ended expires. The holder's name has the process id."""
-        leases = self.kube.list_all("coordination.k8s.io/v1", "Lease", self.orders.namespace)
         running_ids = {str(process) for process in self.engine.playbooks()}
-        for lease in leases:
-            run = re.search(r"-local-(\d+)-", lease["spec"].get("holderIdentity") or "")
+        for lock in read_all(self.kube):
+            run = re.search(r"-local-(\d+)-", lock.holder)
             if run and run[1] not in running_ids:
-                self.orders.patch_lease({"renewTime": PAST}, lease["metadata"]["name"].removeprefix("cluster-").removesuffix("-lock"))
+                self.orders.patch_lease({"renewTime": PAST}, lock.order)
 
     def api_server(self) -> ProcessStatus:
         return next(process for process in self.sandbox.status() if (process.owner, process.name) == ("hub", "kube-apiserver"))

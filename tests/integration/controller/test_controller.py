@@ -137,7 +137,6 @@ def test_an_order_that_is_deleted_while_it_is_provisioned_is_deleted_after_that(
 
 
 def test_a_namespace_that_is_deleted_with_orders_in_it_loses_them(orders: Orders, engine: InProcessEngine) -> None:
-    """No lock can be taken in it any more."""
     with fresh_namespace(orders.hub) as namespace:
         inside = Orders(orders.hub, namespace, orders.folder)
         inside.apply(nodes={"fc430": 1})

@@ -37,7 +37,7 @@ class Shared:
 def real(quick_hub: Access, tmp_path: Path) -> Iterator[Shared]:
     """A real rules engine, which passes the name of the controller to its runs."""
     with fresh_namespace(quick_hub) as namespace:
-        orders = Orders(quick_hub, namespace, tmp_path)
+        orders = Orders(quick_hub, namespace, tmp_path, external=True)
         broken = tmp_path / "broken-demo"
         broken.touch()
         with running(Engine(quick_hub, tmp_path, cluster_order_controller="external")) as engine:
@@ -54,7 +54,7 @@ def in_process(new_sandbox: Callable[..., Sandbox], osac_crd: Callable[[str], di
     hub = Access(sandbox.kubeconfig())
     replace_crds(hub, osac_crd(GROUP))
     with fresh_namespace(hub) as namespace:
-        orders = Orders(hub, namespace, tmp_path)
+        orders = Orders(hub, namespace, tmp_path, external=True)
         with WebhookEngine(orders, controller="external").running() as engine:
             engine.failing.add("demo")
             template = orders.template("finished", post_install="[]\n")

@@ -40,7 +40,7 @@ class Instance:
     def __init__(self, orders: Orders, name: str) -> None:
         self._port = free_port()
         self._log = orders.folder / f"{name}.log"
-        arguments = {"kubeconfig": str(orders.hub.kubeconfig), "leader_namespace": orders.namespace, "webhook": {"port": self._port}}
+        arguments = {"kubeconfig": str(orders.hub.kubeconfig), "site_namespace": orders.namespace, "webhook": {"port": self._port}}
         with open(self._log, "w", encoding="utf-8") as log:
             self.process = subprocess.Popen([sys.executable, "-c", SOURCE, json.dumps(arguments)], stdout=log, stderr=log)
 

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sa
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.informer import Informer
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import WatchEvent
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import acquire, release
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder
 
 from ..support import samples
 from ..support.orders import Orders
@@ -28,8 +30,7 @@ def namespace_named(name: str, **labels: str) -> dict[str, Any]:
 
 
 def create_working_namespace(orders: Orders, name: str = "demo") -> None:
-    labels = {f"{orders.group}/clusterorder": name, f"{orders.group}/clusterorder-namespace": orders.namespace}
-    orders.kube.create(namespace_named(orders.working(name), **labels))
+    orders.kube.create(namespace_named(orders.working(name), **ClusterOrder.from_object(orders.get(name)).labels))
 
 
 @pytest.fixture
@@ -118,19 +119,21 @@ def test_an_order_for_clusters_that_the_hub_does_not_know_harms_no_other(orders:
     source.until_asked("delete")
 
 
-@pytest.mark.usefixtures("source")
 def test_of_two_orders_with_the_same_working_namespace_neither_hides_the_other(orders: Orders, tmp_path: Path) -> None:
-    """`a/b-c` and `a-b/c`: both work in the namespace `a-b-c`."""
+    """`a/b-c` and `a-b/c` beside an external controller: both are to work in the namespace `a-b-c`."""
+    manual = {f"{orders.group}/management-state": "manual"}
+    first = replace(orders, external=True)
     namespace = orders.kube.create(namespace_named(f"{orders.namespace}-b"))
     try:
-        other = Orders(orders.hub, namespace["metadata"]["name"], tmp_path)
-        orders.apply("b-c", annotations={f"{orders.group}/management-state": "manual"})
-        until(lambda: orders.status("b-c"), "the first is observed")
-        other.apply("c", annotations={f"{orders.group}/management-state": "manual"})
-        until(lambda: other.status("c"), "the second is observed")
-        other.ask_to_delete("c")
-        create_working_namespace(orders, "b-c")
-        until(lambda: orders.condition("NamespaceCreated", "b-c")["status"] == "True", "the first is still followed")
+        second = Orders(orders.hub, namespace["metadata"]["name"], tmp_path, external=True)
+        with Source(first, controller="external").running():
+            for each, name in ((first, "b-c"), (second, "c")):
+                each.apply(name, annotations=manual)
+                until(lambda each=each, name=name: each.status(name), "it is observed")  # type: ignore[misc]
+            second.ask_to_delete("c")
+            orders.kube.create(namespace_named(first.working("b-c"), **{f"{orders.group}/clusterorder": "b-c"}))
+            kind = "openfleet.clusters/NamespaceCreated"
+            until(lambda: first.condition(kind, "b-c")["status"] == "True", "the first is still followed")
     finally:
         orders.kube.delete(namespace)
 

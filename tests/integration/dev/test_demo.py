@@ -15,6 +15,7 @@ import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port, working_in
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names
 
 DEMO = [sys.executable, "-m", "ansible_collections.openfleet.clusters.extensions.dev.demo"]
 SERVE = [sys.executable, "-m", "ansible_collections.openfleet.clusters.extensions.dev.serve"]
@@ -91,7 +92,7 @@ def test_the_demo_shows_a_cluster_by_cluster_api_and_removes_it(state: Path) -> 
         "3 of 3 nodes ready",
         "order deleted",
         "Hub ended",
-        "orders-demo/demo-kubeconfig",
+        f"{Names().working_namespace('orders', 'demo')}/demo-kubeconfig",
     ]
     places = [result.stdout.index(line) for line in stages]
     assert places == sorted(places)

@@ -16,6 +16,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin imp
 from ansible_collections.openfleet.clusters.plugins.inventory import fleet as fleet_plugin
 from ansible_collections.openfleet.clusters.plugins.lookup import cluster_kubeconfig
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Names
 from ansible_collections.openfleet.clusters.plugins.module_utils.registry.model import API_VERSION, LABEL
 
 from ..support.inventories import InventoryReader, environment, inventory_reader
@@ -24,6 +25,7 @@ from ..support.samples import hosted_cluster, pull_secret
 
 SECRET = "hunter2-do-not-show"  # noqa: S105
 NAMESPACE = "dr"
+WORKING = Names().working_namespace(NAMESPACE, "demo")
 
 
 def secret_kubeconfig(hub: Access) -> Object:
@@ -37,9 +39,7 @@ def secret_kubeconfig(hub: Access) -> Object:
 def fleet(hub: Access) -> Iterator[str]:
     """A namespace with three orders, one of them Ready, and a registry of two clusters, one of them ordered too."""
     kube = hub.kube
-    namespaces = [
-        kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}) for name in (NAMESPACE, f"{NAMESPACE}-demo")
-    ]
+    namespaces = [kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})]
     for name, phase, extra in (
         ("demo", "Ready", {"apiURL": "https://demo:6443"}),
         ("new", "", {}),
@@ -55,9 +55,12 @@ def fleet(hub: Access) -> Iterator[str]:
                 "spec": {"templateID": template, "templateParameters": json.dumps({"pull_secret": SECRET})},
             }
         )
+        if name == "demo":
+            labels = ClusterOrder.from_object(order).labels
+            namespaces.append(kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": WORKING, "labels": labels}}))
         if phase:
             kube.patch(order, {"status": {"phase": phase} | extra}, subresource="status")
-    for item in (pull_secret(f"{NAMESPACE}-demo"), hosted_cluster(f"{NAMESPACE}-demo", "demo")):
+    for item in (pull_secret(WORKING), hosted_cluster(WORKING, "demo")):
         kube.create(item)
     put_kubeconfig(kube, NAMESPACE, "east-kubeconfig", secret_kubeconfig(hub))
     clusters = [{"name": "east", "region": "eu-east", "kubeconfigSecret": {"name": "east-kubeconfig"}}]
@@ -67,7 +70,7 @@ def fleet(hub: Access) -> Iterator[str]:
     health = [{"name": "east", "reason": "Healthy", "reachable": True, "authenticated": True, "version": "v1.36.3"}]
     kube.patch(registry, {"status": {"clusters": health}}, subresource="status")
     until(
-        lambda: hub.get("hostedcluster", "demo", "-n", f"{NAMESPACE}-demo").get("status", {}).get("kubeconfig"),
+        lambda: hub.get("hostedcluster", "demo", "-n", WORKING).get("status", {}).get("kubeconfig"),
         "the stand-in has written and named the kubeconfig",
     )
     yield NAMESPACE
@@ -215,7 +218,7 @@ def test_invalid_registry_is_skipped_with_a_warning(hub: Access, reader: Invento
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"namspace": "a"}, "The option namspace does not exist (did you mean namespace?)"),
+        ({"namspace": "a"}, "The option namspace does not exist (did you mean namespace or site_namespace?)"),
         ({"sources": ["order"]}, "order"),
         ({"kubeconfig": "/no/such/file"}, "The kubeconfig /no/such/file cannot be read"),
         ({"host": "https://127.0.0.1:1", "api_key": "x"}, "https://127.0.0.1:1 does not answer"),
@@ -228,5 +231,5 @@ def test_bad_inventory_is_one_message(reader: InventoryReader, config: Object, c
 def test_error_is_printed_without_a_traceback(config: Object, tmp_path: Path) -> None:
     (tmp_path / "fleet.yml").write_text(yaml.safe_dump({"plugin": "openfleet.clusters.fleet", "namspace": "a"} | config))
     output = ansible(tmp_path, "ansible-inventory", "-i", "fleet.yml", "--list", ok=False)
-    assert "The option namspace does not exist (did you mean namespace?)" in " ".join(output.split())
+    assert "The option namspace does not exist (did you mean namespace or site_namespace?)" in " ".join(output.split())
     assert "Traceback" not in output

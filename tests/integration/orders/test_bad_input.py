@@ -101,16 +101,6 @@ def test_an_invalid_change_leaves_the_running_cluster_as_it_is(orders: Orders) -
     assert orders.pools() == {"fc430": 1}
 
 
-def test_a_namespace_of_another_owner_is_not_used(orders: Orders) -> None:
-    namespace = orders.kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": orders.working()}})
-    orders.apply(nodes={"fc430": 1})
-    run = orders.run("provision", "demo")
-    assert not run.is_successful and orders.working() in run.messages
-    assert orders.status()["failure"]["reason"] == "NamespaceTaken"
-    assert orders.objects() == []
-    orders.kube.delete(namespace)
-
-
 def test_attempts_are_counted_until_one_succeeds(orders: Orders) -> None:
     orders.apply(nodes={"fc430": 1})
     for attempt in (1, 2):

@@ -136,7 +136,7 @@ def test_a_deleted_lease_does_not_block_the_order(orders: Orders) -> None:
         orders.provision()
     assert orders.lease()["leaseTransitions"] == 3
     for nodes in (4, 5):
-        orders.kube.delete(orders.kube.get(lease.API_VERSION, "Lease", lease.lease_name("demo"), orders.namespace))
+        orders.kube.delete(orders.kube.get(lease.API_VERSION, "Lease", lease.lease_name(orders.namespace, "demo"), lease.SITE_NAMESPACE))
         orders.apply(nodes={"fc430": nodes})
         orders.run("provision", "demo", check=True).complete().successful()
         orders.provision()

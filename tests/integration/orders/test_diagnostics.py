@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.diagnostics import LOOKS_SECRET
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names
 
 from ..plugins.test_examples import apply_order, examples, orders, run_playbook
 from ..support.playbooks import play, task
 
 __all__ = ["orders"]  # a fixture
+WORKING = Names().working_namespace("orders", "demo")
 HIDDEN = "hunter2-do-not-show"
 TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJzb21lYm9keSJ9.c29tZXNpZ25hdHVyZQ"  # noqa: S105 - made up
 
@@ -30,7 +32,7 @@ def contents(path: Path) -> dict[str, str]:
 def test_archive_has_everything_but_secrets(hub: Access, tmp_path: Path) -> None:
     apply_order(hub)
     run_playbook(hub, "create_cluster")
-    stray = {"metadata": {"name": "stray", "namespace": "orders-demo"}, "data": {"note": f"{HIDDEN} {TOKEN}", "plain": "left as it is"}}
+    stray = {"metadata": {"name": "stray", "namespace": WORKING}, "data": {"note": f"{HIDDEN} {TOKEN}", "plain": "left as it is"}}
     hub.apply({"apiVersion": "v1", "kind": "ConfigMap", **stray})
     bad = {"name": "demo", "namespace": "orders", "dest": "/nowhere/x.tar.gz"}
     tasks = [
@@ -70,7 +72,7 @@ def test_archive_has_everything_but_secrets(hub: Access, tmp_path: Path) -> None
 
 def secrets(hub: Access) -> list[str]:
     """What the Secrets of the order hold, as text and as it is stored."""
-    items: list[dict[str, Any]] = hub.get("secrets", "-n", "orders-demo")["items"]
+    items: list[dict[str, Any]] = hub.get("secrets", "-n", WORKING)["items"]
     stored = [value for item in items for value in item["data"].values()]
     assert stored
     return stored + [base64.b64decode(value).decode() for value in stored]

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import SITE_NAMESPACE, lease_name
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Names
 
 from ..support.ocm_site import standing_in
 from ..support.ocm_standin import OFFLINE_TOKEN, TOKEN_PATH
@@ -136,6 +138,7 @@ def test_second_task_on_a_cluster_is_refused_while_a_run_holds_its_lock(lab: Acc
         task("cluster_lock", "take", name="lab", namespace="clusters", holder="runner-b", duration=600),
         cluster("too late"),
         cluster("too late to predict", check=True),
+        task("cluster_lock", "release", name="lab", namespace="clusters", holder="runner-b", state="released"),
     ]
     played = play(tmp_path, tasks, defaults={"kubeconfig": str(lab.kubeconfig)}, secrets={"pull_secret": PULL_SECRET})
     for name in ("too late", "too late to predict"):
@@ -148,8 +151,9 @@ def test_task_on_the_cluster_of_an_order_takes_the_lock_of_the_order(quick_hub: 
     of_order = {"name": "lab", "namespace": "labs"}
     order = {"metadata": {**of_order, "uid": "1"}, "spec": {"templateID": "x"}, "status": {"provider": {"type": "hypershift"}}}
     wanted = {"version": RELEASE, "node_requests": NODES, "secrets": {"pull_secret": "{{ pull_secret }}"}}
-    for namespace in ("labs", "labs-lab"):
-        quick_hub.kubectl("create", "namespace", namespace)
+    working, labels = Names().working_namespace("labs", "lab"), ClusterOrder.from_object(order).labels
+    for namespace in ("labs", working):
+        quick_hub.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}})
     try:
         tasks = [
             task("cluster_lock", "take", **of_order, holder="a run", duration=600) | {"register": "taken"},
@@ -165,13 +169,13 @@ def test_task_on_the_cluster_of_an_order_takes_the_lock_of_the_order(quick_hub: 
             assert "The lock of labs/lab is held by a run" in played[name].message
         assert played.fine("in the run").changed
         assert played.fine("after the run").changed
-        assert quick_hub.get("leases", "-n", "labs-lab")["items"] == []
-        assert quick_hub.get("lease", "cluster-lab-lock", "-n", "labs")["spec"]["leaseTransitions"] == 2
-        written = quick_hub.get("nodepool", "lab-fc430", "-n", "labs-lab")["metadata"]["annotations"]
+        assert quick_hub.get("leases", "-n", working)["items"] == []
+        assert quick_hub.get("lease", lease_name("labs", "lab"), "-n", SITE_NAMESPACE)["spec"]["leaseTransitions"] == 2
+        written = quick_hub.get("nodepool", "lab-fc430", "-n", working)["metadata"]["annotations"]
         assert written["cloudkit.openshift.io/lock-token"] == "2"
     finally:
-        quick_hub.kubectl("delete", "hostedclusters,nodepools", "--all", "-n", "labs-lab", "--wait=true")
-        quick_hub.kubectl("delete", "namespace", "labs", "labs-lab", "--wait=false")
+        quick_hub.kubectl("delete", "hostedclusters,nodepools", "--all", "-n", working, "--wait=true")
+        quick_hub.kubectl("delete", "namespace", "labs", working, "--wait=false")
 
 
 def test_examples_of_resources_in_a_real_cluster(hub: Access, tmp_path: Path) -> None:

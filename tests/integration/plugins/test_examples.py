@@ -17,6 +17,7 @@ import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import StoreAccess
 from ansible_collections.openfleet.clusters.plugins import modules
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names
 
 from ..support.playbooks import COLLECTION, RUN_SECONDS, Played, Task, play
 from ..support.ramen import policies
@@ -44,22 +45,26 @@ PREPARE = {
 @pytest.fixture
 def orders(hub: Access) -> Iterator[None]:
     """The namespace of the examples, for one test."""
-    for left in (NAMESPACE, f"{NAMESPACE}-demo"):
+    for left in (NAMESPACE, working_namespace()):
         until(lambda name=left: hub.get("namespace", name) is None, f"the namespace {left} of an earlier test is deleted")
     hub.kubectl("create", "namespace", NAMESPACE)
     yield
     for order in hub.get("clusterorders", "-n", NAMESPACE)["items"]:
         name = order["metadata"]["name"]
         hub.kubectl("patch", "clusterorder", name, "-n", NAMESPACE, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
-        if hub.get("namespace", f"{NAMESPACE}-{name}") is not None:
-            hub.kubectl("patch", "namespace", f"{NAMESPACE}-{name}", "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
-            hub.kubectl("delete", "namespace", f"{NAMESPACE}-{name}", "--wait=false")
+        if hub.get("namespace", working_namespace(name)) is not None:
+            hub.kubectl("patch", "namespace", working_namespace(name), "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
+            hub.kubectl("delete", "namespace", working_namespace(name), "--wait=false")
     hub.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
 
 
 def examples(module: str) -> list[Task]:
     tasks: list[Task] = yaml.safe_load(importlib.import_module(f"ansible_collections.openfleet.clusters.plugins.modules.{module}").EXAMPLES)
     return tasks
+
+
+def working_namespace(name: str = "demo") -> str:
+    return Names().working_namespace(NAMESPACE, name)
 
 
 def apply_order(hub: Access, name: str = "demo") -> None:
@@ -159,7 +164,7 @@ def test_examples_of_a_tenant(hub: Access, tmp_path: Path) -> None:
     assert ordered["status"]["nodeSets"] == [{"resourceClass": "fc430", "requested": 3, "ready": 3}]
     assert "https://" in json.dumps(played["Show the URL of the cluster"].result)
     assert hub.get("clusterorder", "demo", "-n", NAMESPACE) is None
-    assert hub.get("namespace", f"{NAMESPACE}-demo") is None
+    assert hub.get("namespace", working_namespace()) is None
     assert "hunter2" not in played.output
 
 

@@ -13,6 +13,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import Acc
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names
 
 from ..support.playbooks import Played, Task, play, task
 
@@ -451,7 +452,7 @@ def test_steps_of_a_run_are_repeatable_and_silent(hub: Access, kube: Kube, names
     assert failed["status"]["failure"]["message"] == "It broke."
     assert played["finish the end"].result["orders"][0]["phase"] == "Gone"
     assert played["no order any more"].result["orders"] == []
-    assert kube.find("v1", "Namespace", f"{namespace}-demo") is None
+    assert kube.find("v1", "Namespace", Names().working_namespace(namespace, "demo")) is None
 
 
 def test_tenant_who_may_only_read_orders_gets_them(hub: Access, namespace: str, tmp_path: Path) -> None:

@@ -274,7 +274,7 @@ def test_inventory_that_is_spoiled_says_what_to_do(base: Set, kube: Kube, namesp
 
 def test_a_holder_that_lost_the_lock_writes_nothing(base: Set, hub: Access, kube: Kube, namespace: str) -> None:
     patch = '{"spec": {"holderIdentity": "another", "leaseTransitions": 9}}'
-    hub.kubectl("patch", "lease", "cluster-demo-lock", "-n", namespace, "--type=merge", "-p", patch)
+    hub.kubectl("patch", "lease", lease.lease_name(namespace, "demo"), "-n", lease.SITE_NAMESPACE, "--type=merge", "-p", patch)
     with pytest.raises(LockLost):
         base.apply(config_map(namespace))
     assert kube.find("v1", "ConfigMap", "settings", namespace) is None

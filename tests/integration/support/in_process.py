@@ -23,6 +23,7 @@ from typing import Any
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 from ansible_collections.openfleet.clusters.plugins.action import cluster_order_finish, cluster_order_prepare
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import ORDERS
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import find_templates
 
@@ -102,7 +103,7 @@ class InProcessRun:
         try:
             chosen = {"orders": list(self.names)} if self.names else {}
             given = {"job_id": f"test-{os.getpid()}-{next(_numbers)}", **chosen, **self.prepare_arguments}
-            answer = self._act("cluster_order_prepare", {"step": self.step, "controller": self.controller, **given}, self.variables)
+            answer = self._act("cluster_order_prepare", {"step": self.step, **given}, self.variables)
         finally:
             _folders.reset(token)
         if answer.get("failed"):
@@ -157,12 +158,12 @@ class InProcessRun:
     # How it is done
 
     def _act(self, module: str, arguments: Object, variables: Mapping[str, Any] | None = None) -> Object:
-        answer = act(module, self.arguments | arguments, check=self.check, variables=variables)
+        answer = act(module, self.arguments | {"controller": self.controller} | arguments, check=self.check, variables=variables)
         self.changed += bool(answer.get("changed"))
         return answer
 
     def _finish(self, orders: list[Object], **outcome: Any) -> None:
-        arguments = {"step": self.step, "controller": self.controller, "orders": json.loads(json.dumps(orders)), **outcome}
+        arguments = {"step": self.step, "orders": json.loads(json.dumps(orders)), **outcome}
         token = _folders.set((self.folder / "collections", INSTALLED))
         try:
             self.results.append(self._act("cluster_order_finish", arguments))
@@ -202,7 +203,7 @@ def _module_defaults(module: str) -> Object:
     plays = _loaded(collection / "playbooks/imports/run_step.yml", [])
     declared = next(play for play in plays if play["name"] == "Run the templates")["module_defaults"]
     mine = [f"group/{COLLECTION}.{name}" for name in ("cluster", "cluster_write") if module.removeprefix(f"{COLLECTION}.") in groups[name]]
-    return {name: value for group in mine for name, value in declared[group].items() if name != "api_group"}
+    return {name: value for group in mine for name, value in declared[group].items() if name not in ORDERS}
 
 
 def _loaded(file: Path, default: Any) -> Any:

@@ -20,8 +20,8 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import Acc
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube, retry_on_conflict
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError, NotFound
-from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import lease_name
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import working_namespace
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import SITE_NAMESPACE, lease_name
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names
 
 from .in_process import InProcessRun, act
 
@@ -127,6 +127,7 @@ class Orders:
     namespace: str
     folder: Path
     group: str = GROUP
+    external: bool = False  # whether another controller owns the orders
 
     @property
     def kube(self) -> Kube:
@@ -194,7 +195,10 @@ class Orders:
     # What is there for an order
 
     def working(self, name: str = "demo") -> str:
-        return working_namespace(self.namespace, name)
+        return Names(self.group, self.external).working_namespace(self.namespace, name)
+
+    def cluster_name(self, name: str = "demo") -> str:
+        return Names(self.group, self.external).cluster_name(name)
 
     def objects(self, name: str = "demo") -> list[Object]:
         """All that was created for the order in its working namespace."""
@@ -206,14 +210,14 @@ class Orders:
         return sorted(f"{item['kind']}/{item['metadata']['name']}" for item in self.objects(name))
 
     def hosted_cluster(self, name: str = "demo") -> Any:
-        return self.kube.find(HYPERSHIFT, "HostedCluster", name, self.working(name))
+        return self.kube.find(HYPERSHIFT, "HostedCluster", self.cluster_name(name), self.working(name))
 
     def patch_cluster(self, patch: Object, name: str = "demo") -> None:
         """Change the HostedCluster by hand, also while the stand-in writes to it."""
-        self.kube.patch(_hypershift("HostedCluster", name, self.working(name)), patch, checked=False)
+        self.kube.patch(_hypershift("HostedCluster", self.cluster_name(name), self.working(name)), patch, checked=False)
 
     def patch_pool(self, patch: Object, name: str = "demo", resource_class: str = "fc430") -> None:
-        self.kube.patch(_hypershift("NodePool", f"{name}-{resource_class}", self.working(name)), patch, checked=False)
+        self.kube.patch(_hypershift("NodePool", f"{self.cluster_name(name)}-{resource_class}", self.working(name)), patch, checked=False)
 
     def hold_cluster(self, name: str = "demo") -> None:
         """Keep the HostedCluster from being deleted, until `release_cluster`."""
@@ -246,7 +250,7 @@ class Orders:
         }
 
     def lease(self, name: str = "demo") -> Object:
-        lease = self.kube.find("coordination.k8s.io/v1", "Lease", lease_name(name), self.namespace)
+        lease = self.kube.find("coordination.k8s.io/v1", "Lease", lease_name(self.namespace, name), SITE_NAMESPACE)
         spec: Object = (lease or {}).get("spec", {})
         return spec
 
@@ -262,7 +266,7 @@ class Orders:
         lease = {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": {"name": lease_name(name), "namespace": self.namespace},
+            "metadata": {"name": lease_name(self.namespace, name), "namespace": SITE_NAMESPACE},
         }
         self.kube.patch(lease, {"spec": spec}, checked=False)
 

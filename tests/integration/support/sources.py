@@ -194,7 +194,7 @@ class WebhookEngine(InProcessEngine):
     def __init__(self, orders: Orders, **settings: Any) -> None:
         self._url = f"http://127.0.0.1:{(port := free_port())}"
         webhook = {"port": port, "rate_limit": 10000}
-        self._arguments = {"start_timeout": 60, "max_in_flight": 2, "leader_namespace": orders.namespace, "webhook": webhook} | settings
+        self._arguments = {"start_timeout": 60, "max_in_flight": 2, "webhook": webhook} | settings
         self._senders = urllib3.PoolManager(maxsize=32, retries=False)
         super().__init__(orders, **self._arguments)
 

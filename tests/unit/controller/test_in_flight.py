@@ -89,7 +89,8 @@ def test_a_request_for_an_order_in_flight_is_ignored_and_another_action_replaces
         (lock(7), START_TIMEOUT + 1, True),  # and never will
         (lock(8, "run"), 0, False),  # it is at work
         (lock(8, "run", NOW - timedelta(seconds=59)), START_TIMEOUT + 1, False),  # it takes long, and renews its lock
-        (lock(8, "run", NOW - timedelta(seconds=61)), 0, True),  # it was killed
+        (lock(8, "run", NOW - timedelta(seconds=64)), 0, False),  # it has expired, as far as one clock shows
+        (lock(8, "run", NOW - timedelta(seconds=66)), 0, True),  # it was killed
         (lock(8), 0, True),  # it has ended
         (lock(9), 0, True),  # and another one after it
         (None, 0, True),  # the Lease was deleted

@@ -28,7 +28,7 @@ def test_arguments_come_from_one_dictionary_and_those_given_by_themselves_take_p
 def test_texts_become_what_they_mean() -> None:
     given = {"controller": "external", "max_in_flight": "3", "kubeconfig": "/a", "webhook": {"port": "0", "insecure": "yes"}}
     settings = Settings.from_arguments(given)
-    assert settings.external_controller and settings.max_in_flight == 3 and settings.connection == {"kubeconfig": "/a"}
+    assert settings.names.external_controller and settings.max_in_flight == 3 and settings.connection == {"kubeconfig": "/a"}
     assert settings.webhook == Webhook(port=0, insecure=True)
 
 

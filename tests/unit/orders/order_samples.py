@@ -11,7 +11,7 @@ from unittest.mock import Mock
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import DEFAULT_GROUP
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, config_version
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Names, config_version
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe import ObservedState
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.outcome import Outcome
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status import derive_status
@@ -21,7 +21,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 EARLIER = START - timedelta(hours=1)
-NAMESPACE = "orders-demo"
+NAMESPACE = Names().working_namespace("orders", "demo")
 REFERENCE = {"namespace": NAMESPACE, "hostedClusterName": "demo", "serviceAccountName": "cloudkit", "roleBindingName": "cloudkit"}
 
 
@@ -141,7 +141,7 @@ def with_status(of: ClusterOrder, observed_with: ObservedState, now: datetime = 
 
 
 def stored(of: ClusterOrder, status: Object) -> ClusterOrder:
-    return ClusterOrder.from_object(copy.deepcopy(of.raw) | {"status": copy.deepcopy(status)}, of.names.group)
+    return ClusterOrder.from_object(copy.deepcopy(of.raw) | {"status": copy.deepcopy(status)}, of.names)
 
 
 def changed(of: ClusterOrder, **spec: Any) -> ClusterOrder:
@@ -149,7 +149,7 @@ def changed(of: ClusterOrder, **spec: Any) -> ClusterOrder:
     raw = copy.deepcopy(of.raw)
     raw["spec"] |= spec
     raw["metadata"]["generation"] += 1
-    return ClusterOrder.from_object(raw, of.names.group)
+    return ClusterOrder.from_object(raw, of.names)
 
 
 def scaled(of: ClusterOrder, **nodes: int) -> ClusterOrder:
@@ -159,7 +159,7 @@ def scaled(of: ClusterOrder, **nodes: int) -> ClusterOrder:
 def deleted(of: ClusterOrder) -> ClusterOrder:
     raw = copy.deepcopy(of.raw)
     raw["metadata"] |= {"deletionTimestamp": text(START), "generation": raw["metadata"]["generation"] + 1}
-    return ClusterOrder.from_object(raw, of.names.group)
+    return ClusterOrder.from_object(raw, of.names)
 
 
 def ready_order(nodes: dict[str, int] | None = None, observed_with: ObservedState = HEALTHY) -> ClusterOrder:

@@ -17,9 +17,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model im
     Names,
     config_version,
     label_value,
-    owns_namespace,
     with_failure,
-    working_namespace,
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import NodeRequest
 from ansible_collections.openfleet.clusters.tests.unit.orders.order_samples import (
@@ -52,7 +50,7 @@ def test_names_follow_the_group() -> None:
 
 def test_an_order_is_read_from_its_object() -> None:
     item = order_object({"phase": "Ready"}, {"large": 3, "small": 1}, group=OSAC)
-    read = ClusterOrder.from_object(item, OSAC)
+    read = ClusterOrder.from_object(item, Names(OSAC))
     assert (read.namespace, read.name, read.uid, read.generation, read.resource_version) == ("orders", "demo", "u1", 1, "7")
     assert read.template_id == "openfleet.clusters.ocp_4_17_small"
     assert json.loads(read.template_parameters) == {"size": 1, "name": "x"}
@@ -122,74 +120,46 @@ def test_config_version_does_not_change_with_the_release_of_the_collection() -> 
     assert config_version(order()) == "1443273de11caa4c"
 
 
-def test_working_namespace_joins_the_names() -> None:
-    assert working_namespace("orders", "demo") == "orders-demo"
-    assert working_namespace("o" * 31, "d" * 31) == "o" * 31 + "-" + "d" * 31
+# Names of namespaces and clusters
+
+COLLIDING = [("a1", "b-c"), ("a1-b", "c"), ("team", "x"), ("team", "x-x"), ("team-x", "x"), ("team-1", "x"), ("team", "1-x-x")]
+LONG = [
+    ("o" * 63, "d" * 63),
+    ("o" * 63, "d" * 62 + "e"),
+    ("o" * 32, "d" * 31),
+    ("orders", "d." * 40 + "d"),
+    ("orders", "a.b"),
+    ("orders", "a-b"),
+    ("o" * 46, "-" * 3 + "d" * 30),
+]
 
 
-@pytest.mark.parametrize(
-    ("namespace", "name"),
-    [("o" * 63, "d" * 63), ("o" * 32, "d" * 31), ("orders", "d." * 40 + "d"), ("orders", "a.b"), ("o" * 46, "-" * 3 + "d" * 30)],
-)
-def test_a_name_no_namespace_may_have_is_cut_and_hashed(namespace: str, name: str) -> None:
-    made = working_namespace(namespace, name)
-    assert len(made) <= 63
-    assert NAMESPACE_NAME.fullmatch(made)
-    assert made == working_namespace(namespace, name)
+def control_plane_namespace(names: Names, namespace: str, name: str) -> str:
+    """As HyperShift names it."""
+    return f"{names.working_namespace(namespace, name)}-{names.cluster_name(name)}"
 
 
-def test_cut_names_do_not_collide() -> None:
-    long = "x" * 60
-    pairs = [
-        (f"{long}-a", "b"),
-        (long, "a-b"),
-        (long, "a.b"),
-        (long, "ab"),
-        ("a", f"b-{long}"),
-        ("a-b", long),
-        (long, f"{long}1"),
-        (long, f"{long}2"),
-    ]
-    assert len({working_namespace(*pair) for pair in pairs}) == len(pairs)
+def test_no_two_orders_have_a_namespace_in_common_however_they_are_called() -> None:
+    names, pairs = Names(), COLLIDING + LONG
+    used = [names.working_namespace(*pair) for pair in pairs] + [control_plane_namespace(names, *pair) for pair in pairs]
+    assert len(set(used)) == 2 * len(pairs)
+    assert [name for name in used if not NAMESPACE_NAME.fullmatch(name)] == []
 
 
-def namespace_of(item: ClusterOrder, **labels: str | None) -> dict[str, Any]:
-    kept = {name: value for name, value in (item.labels | labels).items() if value is not None}
-    return {"metadata": {"name": working_namespace(item.namespace, item.name), "labels": kept}}
+def test_namespace_and_cluster_are_named_after_the_order_as_far_as_that_fits() -> None:
+    names = Names()
+    assert re.fullmatch(r"orders-demo-[a-z2-7]{12}", names.working_namespace("orders", "demo"))
+    assert names.cluster_name("demo") == "demo"
+    assert names.cluster_name("d" * 20) == "d" * 20
+    assert re.fullmatch(r"d{7}-[a-z2-7]{12}", names.cluster_name("d" * 21))
 
 
-def test_an_order_owns_the_namespace_with_its_labels() -> None:
-    mine = order()
-    assert mine.labels == {"cloudkit.openshift.io/clusterorder": "demo", "cloudkit.openshift.io/clusterorder-namespace": "orders"}
-    assert owns_namespace(mine, namespace_of(mine))
-
-
-def test_a_namespace_of_an_osac_controller_has_only_the_orders_name() -> None:
-    mine = order()
-    assert owns_namespace(mine, namespace_of(mine, **{mine.names.order_namespace_label: None}))
-
-
-def test_two_orders_with_the_same_working_namespace_can_tell_whose_it_is() -> None:
-    first, second = order(namespace="a-b", name="c"), order(namespace="a", name="b-c")
-    assert working_namespace("a-b", "c") == working_namespace("a", "b-c")
-    assert owns_namespace(first, namespace_of(first))
-    assert not owns_namespace(second, namespace_of(first))
-    assert not owns_namespace(first, namespace_of(second))
-    only_name = {first.names.order_namespace_label: None}
-    assert not owns_namespace(second, namespace_of(first, **only_name))
-
-
-@pytest.mark.parametrize(
-    "namespace",
-    [
-        {"metadata": {"name": "orders-demo"}},
-        {"metadata": {"name": "orders-demo", "labels": {"osac.openshift.io/clusterorder": "demo"}}},
-        {"metadata": {"name": "other", "labels": {"cloudkit.openshift.io/clusterorder": "demo"}}},
-        {"metadata": {"name": "orders-demo", "labels": order().labels | {"cloudkit.openshift.io/clusterorder-namespace": "other"}}},
-    ],
-)
-def test_a_namespace_without_our_label_or_with_another_name_is_not_the_orders(namespace: dict[str, Any]) -> None:
-    assert not owns_namespace(order(), namespace)
+def test_names_of_an_external_controller_stay() -> None:
+    names = Names(external_controller=True)
+    assert names.working_namespace("orders", "demo") == "orders-demo"
+    assert names.working_namespace("o" * 31, "d" * 31) == "o" * 31 + "-" + "d" * 31
+    assert names.cluster_name("d" * 60) == "d" * 60
+    assert all(NAMESPACE_NAME.fullmatch(names.working_namespace(*pair)) for pair in LONG)
 
 
 def test_a_name_too_long_for_a_label_is_cut_and_hashed() -> None:

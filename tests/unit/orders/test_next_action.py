@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Failure, config_version
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Failure, Names, config_version
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.next_action import next_action
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe import ObservedState
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.outcome import Outcome
@@ -208,8 +209,9 @@ def test_a_failed_repair_of_a_cluster_that_looks_well_is_repeated() -> None:
 
 @pytest.mark.parametrize("state", ["unmanaged", "manual"])
 def test_hands_off(state: str) -> None:
-    for item in (order(), changed(ready_order()), deleted(ready_order())):
+    for item in (order(), changed(ready_order())):
         assert action(managed_as(item, state), NOTHING) is None
+    assert action(deleted(managed_as(ready_order(), state)), NOTHING) == "delete"
 
 
 def test_a_deleted_order_is_deleted_in_every_phase() -> None:
@@ -230,8 +232,8 @@ def test_a_deleted_order_is_deleted_in_every_phase() -> None:
     ],
 )
 def test_deletion_ends_with_our_finalizers(finalizers: list[str], external: bool, expected: str | None) -> None:
-    item = without_finalizers(deleted(ready_order()), *finalizers)
-    assert action(item, NOTHING, external_controller=external) == expected
+    item = replace(without_finalizers(deleted(ready_order()), *finalizers), names=Names(external_controller=external))
+    assert action(item, NOTHING) == expected
 
 
 def test_what_a_run_asked_to_go_is_waited_for() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
@@ -41,8 +42,7 @@ from .order_samples import (
     with_status,
 )
 
-NAMES = Names()
-LABELS = {"cloudkit.openshift.io/clusterorder": "demo", "cloudkit.openshift.io/clusterorder-namespace": "orders"}
+LABELS = order().labels
 ACTIONS = ("provision", "post_install", "delete")
 # A second order, so that lists are used, and an event shows that the event source has reconciled everything.
 MARKER = {
@@ -87,8 +87,19 @@ class Case:
     external: bool = False
     missing_kinds: tuple[str, ...] = ()
 
+    @property
+    def names(self) -> Names:
+        return Names(external_controller=self.external)
+
+    @property
+    def parsed(self) -> ClusterOrder:
+        return ClusterOrder.from_object(self.order.raw, self.names)
+
     def connection(self) -> Kube:
-        return cast(Kube, HubInMemory(self.order.raw, MARKER, *self.objects, missing_kinds=self.missing_kinds))
+        """The hub. An external controller gives the namespace another name."""
+        wanted = self.names.working_namespace("orders", "demo")
+        objects = json.loads(json.dumps(self.objects).replace(NAMESPACE, wanted))
+        return cast(Kube, HubInMemory(self.order.raw, MARKER, *objects, missing_kinds=self.missing_kinds))
 
 
 MADE = (namespace(), cluster(), pool(3))
@@ -99,7 +110,12 @@ CASES = {
     "a new order, its namespace there": Case(order(), (namespace(),), "provision"),
     "a new order beside an external controller waits for the namespace": Case(order(), (), None, external=True),
     "a new order beside an external controller with a namespace": Case(order(), (namespace(),), "provision", external=True),
+    "a new order, its namespace that of an earlier one of its name": Case(order(uid="u9"), MADE, "provision"),
     "ready": Case(ready_order(), MADE, None),
+    "to be deleted, its namespace that of an earlier order of its name": Case(deleted(order(uid="u9")), MADE, "delete"),
+    "to be deleted, whatever its management state": Case(
+        deleted(order(annotations={"cloudkit.openshift.io/management-state": "unmanaged"})), MADE, "delete"
+    ),
     "ready beside an external controller": Case(ready_order(), MADE, None, external=True),
     "scaled": Case(scaled(ready_order(), large=5), MADE, "provision"),
     "the node pool was deleted": Case(ready_order(), (namespace(), cluster()), "provision"),
@@ -121,17 +137,17 @@ CASES = {
 
 
 def live(case: Case) -> str | None:
-    return cast(list[Any], next_actions(case.connection(), NAMES, [case.order], external_controller=case.external))[0]
+    return cast(list[Any], next_actions(case.connection(), case.names, [case.parsed]))[0]
 
 
 def info_module(case: Case) -> str | None:
-    both = [case.order, ClusterOrder.from_object(MARKER)]
-    return cast(list[Any], next_actions(case.connection(), NAMES, both, external_controller=case.external))[0]
+    both = [case.parsed, ClusterOrder.from_object(MARKER, case.names)]
+    return cast(list[Any], next_actions(case.connection(), case.names, both))[0]
 
 
 def playbooks(case: Case) -> str | None:
     def selects(action: Any) -> bool:
-        found = orders_needing(case.connection(), NAMES, action, external_controller=case.external)
+        found = orders_needing(case.connection(), case.names, action)
         return any(item.name == "demo" for item in found)
 
     return next((action for action in ACTIONS if selects(action)), None)
@@ -140,11 +156,10 @@ def playbooks(case: Case) -> str | None:
 def inventory(case: Case) -> str | None:
     hosts = list_clusters(
         case.connection(),
-        NAMES,
+        case.names,
         {},
         namespace=None,
         sources=["orders"],
-        external_controller=case.external,
         registry_kind="ClusterRegistry",
         warn=print,
     )
@@ -164,7 +179,7 @@ async def _event_source(case: Case) -> str | None:
     def started(name: str) -> str | None:
         return next((event["action"] for event in events if event["action"] in ACTIONS and event["order"]["name"] == name), None)
 
-    settings = Settings(NAMES, external_controller=case.external, max_in_flight=100, batch_size=1)
+    settings = Settings(case.names, max_in_flight=100, batch_size=1)
     controller = Controller(settings, hub, hub, emit, Metrics(State))
     work = asyncio.create_task(controller.run())
     try:

@@ -43,11 +43,12 @@ options:
     type: str
     choices: [self, external]
     default: self
-  leader_namespace:
+  site_namespace:
     description:
-      - The namespace of the Lease by which several sources for one hub elect a leader; the others stand by.
-      - By default that of the kubeconfig's context, or of the pod that the source runs in.
+      - The namespace of the site on the hub. It holds the locks of all orders, and the Lease by which several sources for one hub elect a
+        leader. Tenants must have no permission in it.
     type: str
+    default: openfleet-system
   batch_size:
     description: The number of orders that need the same action in one event.
     type: int

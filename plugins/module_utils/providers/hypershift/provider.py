@@ -18,6 +18,7 @@ from .identity import foreign_providers, identity_entry, identity_patch, identit
 from .manifests import API_VERSION, Manifests, node_pool
 from .observe import domain_of, observed_cluster
 
+NAMESPACE_LIMIT = 63
 AVAILABILITY = ["SingleReplica", "HighlyAvailable"]
 
 
@@ -57,6 +58,8 @@ class ClusterProvider(Provider):
 
     def _apply(self, request: ClusterRequest, cluster: Object | None, pools: list[Object]) -> ObservedCluster:
         """Apply the objects of the request, and delete NodePools of classes that it does not have."""
+        if cluster is None:
+            self._require_free_control_plane()
         wanted = Manifests(self.ref, request)
         items = wanted.objects()
         wanted_pools = {item["metadata"]["name"] for item in items if item["kind"] == "NodePool"}
@@ -66,6 +69,16 @@ class ClusterProvider(Provider):
         self.changes += changes
         after = [change.after for change in changes if change.after]
         return self.observe_objects(ObservedCluster(), after)
+
+    def _require_free_control_plane(self) -> None:
+        """HyperShift puts the control plane into a namespace of both names, and would use one that exists for something else."""
+        name = f"{self.ref.namespace}-{self.ref.name}"
+        if len(name) > NAMESPACE_LIMIT:
+            raise Invalid(
+                f"The names are too long for HyperShift, which joins them to the namespace {name} of at most 63 characters.", ["name"]
+            )
+        if self.ref.kube.find("v1", "Namespace", name):
+            raise NotReadyYet(f"The namespace {name}, in which HyperShift would create the control plane, exists for something else.")
 
     def _without_providers(self, cluster: Object, wanted: Object) -> Object:
         """The cluster without identity providers, where none is wanted: an apply would leave what other writers have changed in them."""
