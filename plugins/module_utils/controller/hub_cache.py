@@ -105,8 +105,8 @@ class HubCache:
     def must_be_polled(self, order: ClusterOrder) -> bool:
         return bool(provider_type(order)) and not _watches(order)
 
-    def namespace(self, name: str) -> Object | None:
-        return self._namespaces.get(Key("", name))
+    def namespace(self, order: ClusterOrder) -> Object | None:
+        return self._namespaces.get(Key("", order.working_namespace))
 
     def watched(self, order: ClusterOrder, provider: Provider) -> ObservedCluster:
         objects: list[Object] = []

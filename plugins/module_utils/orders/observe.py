@@ -39,8 +39,8 @@ class HubView(Protocol):
     @property
     def kube(self) -> Kube: ...
 
-    def namespace(self, name: str) -> Object | None:
-        """The Namespace object; None where it does not exist."""
+    def namespace(self, order: ClusterOrder) -> Object | None:
+        """The working namespace of the order; None where it does not exist."""
 
     def watched(self, order: ClusterOrder, provider: Provider) -> ObservedCluster:
         """The cluster of a provider whose objects on the hub show its state."""
@@ -55,7 +55,7 @@ def observe(order: ClusterOrder, view: HubView, template_provider: str = "") -> 
     An error of the provider makes the cluster unknown; an error of the hub is raised.
     """
     kind = provider_type(order) or template_provider
-    found = view.namespace(order.working_namespace)
+    found = view.namespace(order)
     if found is not None and not owns_namespace(order, found):
         # Nothing in it counts: it belongs to another order, perhaps to an earlier one of this name.
         return ObservedState(namespace_taken=True)
@@ -85,14 +85,21 @@ class LiveView:
     def __init__(self, kube: Kube) -> None:
         self.kube = kube
 
-    def namespace(self, name: str) -> Object | None:
-        return self.kube.find("v1", "Namespace", name)
+    def namespace(self, order: ClusterOrder) -> Object | None:
+        return self.kube.find("v1", "Namespace", order.working_namespace)
 
     def watched(self, order: ClusterOrder, provider: Provider) -> ObservedCluster:
         return provider.status(recorded_cluster(order))
 
     def polled(self, order: ClusterOrder, provider: Provider) -> ObservedCluster:
         return provider.status(recorded_cluster(order))
+
+
+class PreparedView(LiveView):
+    """Reads the hub for the run that holds the order's lock, and whose preparation has checked the working namespace under it."""
+
+    def namespace(self, order: ClusterOrder) -> Object | None:
+        return {"metadata": {"name": order.working_namespace, "labels": order.labels}}
 
 
 class ListView:
@@ -124,8 +131,8 @@ class ListView:
         observed = self.kube.in_parallel(lambda order: observe(order, self), self.orders)
         return [_raise(result) if isinstance(result, KubeError) else result for result in observed]
 
-    def namespace(self, name: str) -> Object | None:
-        return self._namespaces.get(name)
+    def namespace(self, order: ClusterOrder) -> Object | None:
+        return self._namespaces.get(order.working_namespace)
 
     def watched(self, order: ClusterOrder, provider: Provider) -> ObservedCluster:
         for kind in provider.WATCHES:

@@ -16,7 +16,7 @@ from ..providers.factory import ProviderFactory
 from ..templates.catalogue import Template, resolve
 from ..templates.errors import TemplateError
 from .model import ClusterOrder, Names
-from .observe import LiveView, ObservedState, cluster_ref, observe, provider_type
+from .observe import LiveView, ObservedState, PreparedView, cluster_ref, observe, provider_type
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,10 @@ class Run:
         item = self.kube.find(self.names.api_version, "ClusterOrder", name, namespace)
         return ClusterOrder.from_object(item, self.names) if item else None
 
-    def observe(self, order: ClusterOrder) -> ObservedState:
-        return observe(order, LiveView(self.kube), self.template_provider(order))
+    def observe(self, order: ClusterOrder, *, prepared: bool = False) -> ObservedState:
+        """What exists for the order. `prepared`: under the lock that is held, the working namespace was checked already."""
+        view = PreparedView(self.kube) if prepared else LiveView(self.kube)
+        return observe(order, view, self.template_provider(order))
 
     def provider_of(self, order: ClusterOrder) -> str:
         """The provider of the order's cluster; its template's where the status records none, which may have been lost."""

@@ -42,10 +42,11 @@ class StatusWriter:
         lost: LostRun | None = None,
     ) -> ClusterOrder:
         """Update the status and return the order with it. With a `lock`, only its holder may write."""
+        prepared = bool(lock and outcome and outcome.finished and outcome.step != "delete")
 
         def attempt() -> ClusterOrder:
             nonlocal order, observed, lost
-            state = observed or self._run.observe(order)
+            state = observed or self._run.observe(order, prepared=prepared)
             status = derive_status(order, state, self._run.kube.server_time() or datetime.now(UTC), outcome, lost)
             if status == order.status:
                 return order
