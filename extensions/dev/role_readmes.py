@@ -59,7 +59,13 @@ def _of_template(template: Template) -> Iterator[str]:
     yield ""
     yield from _table(("property", "value"), _properties(template))
     yield from ("## Parameters", "", "`spec.templateParameters` of the order, a JSON object in a string:", "")
-    yield from _table(("parameter", "type", "default", "description"), map(_row, summary(template)["parameters"]))
+    yield from _table(("parameter", "type", "default", "description"), _parameters(template))
+
+
+def _parameters(template: Template) -> Iterator[tuple[str, ...]]:
+    for parameter in summary(template)["parameters"]:
+        *cells, description = _row(parameter)
+        yield *cells, f"{description} Belongs to the site." if parameter["name"] in template.site_parameters else description
 
 
 def _properties(template: Template) -> Iterator[tuple[str, str]]:

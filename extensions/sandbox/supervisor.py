@@ -16,7 +16,6 @@ import sys
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
-from ...plugins.module_utils.lock.lease import SITE_NAMESPACE
 from . import gobuild, upstream
 from .capi import ClusterApi
 from .cluster import Cluster
@@ -24,6 +23,7 @@ from .crds import COLLECTION_CRDS, crds_in
 from .processes import Process, read_json, write_json
 from .s3 import ObjectStore
 from .screen import UserError
+from .site import site_objects
 
 log = logging.getLogger("sandbox")
 
@@ -117,7 +117,7 @@ class Supervisor:
                 if name == HUB:
                     hypershift = crds_in(Path(wanted.hypershift_crds)) if wanted.hypershift_crds else upstream.hypershift_crds()
                     await cluster.install_crds("crds.json", crds_in(COLLECTION_CRDS) + hypershift)
-                    await cluster.apply("site.json", [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SITE_NAMESPACE}}])
+                    await cluster.apply("site.json", site_objects())
         if not (self._standin and self._standin.running):
             await self._start_standin(self._clusters[HUB], wanted.status_only)
         if wanted.s3 and not (self._store and self._store.running):

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from ansible.utils.collection_loader import AnsibleCollectionConfig
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec, connection
+from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.site_settings import SiteSettings, read_site_settings
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.renewer import start
@@ -55,7 +56,7 @@ class ActionModule(ControllerAction):
         job_url = parameters["job_url"] or _url_on_platform(parameters["job_id"])
         run = Run(kube, names, find_templates(AnsibleCollectionConfig.collection_paths), self.check_mode)
         roles = Roles(_hooks(parameters["hooks"], ENTRIES[step]), RoleCheck(self._loader).problem)
-        preparation = Preparation(run, step, Job(job, job_url), roles)
+        preparation = Preparation(run, step, Job(job, job_url), roles, _site_settings(kube, names) if chosen else None)
         identity, wait_timeout = f"{job}-{secrets.token_hex(4)}", parameters["wait_timeout"]
 
         def prepare(order: OrderName) -> PreparedOrder | SkippedOrder:
@@ -91,6 +92,13 @@ class ActionModule(ControllerAction):
         if locks and not self.check_mode:
             # The parent of this worker is the run itself.
             start(connection(parameters), locks, os.getppid())
+
+
+def _site_settings(kube: Kube, names: Names) -> SiteSettings | KubeError:
+    try:
+        return read_site_settings(kube, names.site_namespace)
+    except KubeError as error:
+        return error
 
 
 def _url_on_platform(job_id: str | None) -> str:

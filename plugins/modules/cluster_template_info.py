@@ -108,6 +108,12 @@ templates:
       elements: str
       returned: always
       sample: ["fc430"]
+    site_parameters:
+      description: Parameters that belong to the site. An order can set them only to values that the site's settings allow.
+      type: list
+      elements: str
+      returned: always
+      sample: ["release_image"]
     entry_points:
       description: Entry points of the template, C(install), C(post_install) and C(delete), its own or inherited.
       type: list

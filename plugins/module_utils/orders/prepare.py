@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 
 from ..common.timestamps import format_time
 from ..common.types import Object
+from ..infrastructure.site_settings import SiteSettings
 from ..kube.errors import Forbidden, KubeError, Unauthorized
 from ..lock.fenced_writer import Change
 from ..lock.lease import DURATION, Lock, LockHeld, LockLost, LockState, acquire, predict, read
@@ -20,7 +21,7 @@ from ..providers.factory import ProviderFactory
 from ..providers.model import TRUE
 from ..templates.catalogue import resolve
 from ..templates.check import Checked, check
-from ..templates.errors import BrokenTemplate, TemplateError
+from ..templates.errors import BrokenTemplate, TemplateError, TemplateNotOffered
 from ..templates.metadata import DELETE, INSTALL, POST_INSTALL
 from .finish import Finalization, RunResult
 from .model import ROLE_BINDING, SERVICE_ACCOUNT, ClusterOrder, Failure, config_version
@@ -94,8 +95,12 @@ class Roles:
 class Preparation:
     """Prepares orders for one step of their templates."""
 
-    def __init__(self, run: Run, step: Action, job: Job | None = None, roles: Roles | None = None) -> None:
+    def __init__(
+        self, run: Run, step: Action, job: Job | None = None, roles: Roles | None = None, site: SiteSettings | KubeError | None = None
+    ) -> None:
+        """An error as `site` fails each order, unless it is to be deleted."""
         self._run = run
+        self._site = site or SiteSettings()
         self._step = step
         self._job = job
         self._roles = roles or Roles()
@@ -201,8 +206,10 @@ class Preparation:
         if self._step == "delete" and self._run.observe(order).namespace_taken:
             return NOTHING_CREATED, False
         try:
-            template = resolve(order.template_id, self._run.templates)
-            checked = check(template, order.template_parameters, order.node_requests, entry)
+            template, site = resolve(order.template_id, self._run.templates), self._site_settings()
+            if self._step != "delete" and not site.offers(order.namespace, template):
+                raise TemplateNotOffered(template.id, order.namespace)
+            checked = check(template, order.template_parameters, order.node_requests, entry, site.parameters)
             if checked.role and (problem := self._roles.problem(checked.role, entry)):
                 raise BrokenTemplate(template.id, problem)
             return checked, template.entry_point(POST_INSTALL) is not None
@@ -210,6 +217,13 @@ class Preparation:
             if self._step != "delete" or self._run.observe(order).namespace_exists:
                 raise
             return NOTHING_CREATED, False
+
+    def _site_settings(self) -> SiteSettings:
+        if isinstance(self._site, SiteSettings):
+            return self._site
+        if self._step == "delete":
+            return SiteSettings()  # a mistake of the site must not keep a cluster alive
+        raise self._site
 
     def _kubeconfig(self, order: ClusterOrder) -> Object:
         """The kubeconfig of the new cluster."""

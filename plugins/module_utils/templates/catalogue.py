@@ -52,6 +52,11 @@ class Template:
         return self._contents.allowed_resource_classes
 
     @property
+    def site_parameters(self) -> tuple[str, ...]:
+        """The parameters that an order sets only to what its site allows."""
+        return self._contents.site_parameters
+
+    @property
     def entry_points(self) -> tuple[str, ...]:
         return tuple(self._contents.entry_points)
 

@@ -15,6 +15,7 @@ from .errors import InvalidOrder
 from .metadata import DELETE, INSTALL
 from .node_requests import check_node_requests
 from .parameters import parse
+from .site_parameters import SiteParameter, with_site_values
 
 CHECKER = ArgumentChecker("template")
 
@@ -38,18 +39,21 @@ def check(
     raw_parameters: str | None,
     node_requests: Sequence[NodeRequest | Mapping[str, Any]] | None = None,
     entry: str = INSTALL,
+    site: Mapping[str, SiteParameter] | None = None,
 ) -> Checked:
     """The order as this template runs it, or InvalidOrder with all its mistakes.
 
     `raw_parameters` and `node_requests` are the order's `templateParameters` and `nodeRequests`, the latter as read or as data. What a
-    role declares for install only is left out for the other entry points.
+    role declares for install only is left out for the other entry points. `site` has the site's values of its own parameters.
 
     Delete never fails here: a mistake in an order must not keep its cluster alive. Its mistakes are in `ignored`.
     """
     problems: Problems = []
     given = parse(raw_parameters, problems)
     if not problems or entry == DELETE:
-        parameters = CHECKER.check(template.parameters(entry), given, problems, known=template.parameters(INSTALL).members)
+        declared, known = template.parameters(entry), template.parameters(INSTALL)
+        given = with_site_values(template.site_parameters, known, given, site or {}, problems)
+        parameters = CHECKER.check(declared, given, problems, known=known.members)
     else:
         parameters = {}
     nodes = check_node_requests(node_requests or [], template.allowed_resource_classes, "nodeRequests", problems)

@@ -32,6 +32,7 @@ def summary(template: Template) -> dict[str, Any]:
         "provider": None if broken else template.provider,
         "default_node_requests": [] if broken else node_requests_as_data(template.default_node_requests),
         "allowed_resource_classes": [] if broken else list(template.allowed_resource_classes),
+        "site_parameters": [] if broken else list(template.site_parameters),
         "entry_points": [] if broken else list(template.entry_points),
         "parameters": [] if broken else describe(template.parameters()),
         "schema": None if broken else json_schema(template),

@@ -35,6 +35,15 @@ class UnknownTemplate(TemplateError):
         self.template_id = template_id
 
 
+class TemplateNotOffered(TemplateError):
+    """The site does not offer the template to the orders of this namespace."""
+
+    def __init__(self, template_id: str, namespace: str) -> None:
+        super().__init__(
+            f"The site does not offer the cluster template {template_id} to orders of the namespace {namespace}: name another."
+        )
+
+
 class BrokenTemplate(TemplateError):
     """The template itself has a mistake, which its author has to correct."""
 

@@ -10,7 +10,7 @@ its base's, and includes that where it wants to.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ INSTALL, POST_INSTALL, DELETE = "install", "post_install", "delete"
 ENTRY_POINTS = (INSTALL, POST_INSTALL, DELETE)
 DEFAULT_DELETE = f"{COLLECTION}.default_delete"  # the role that deletes a cluster through its provider
 TEXTS = ("title", "description", "provider")
-METADATA = (*TEXTS, "default_node_requests", "allowed_resource_classes")
+METADATA = (*TEXTS, "default_node_requests", "allowed_resource_classes", "site_parameters")
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ class Contents:
     provider: str
     default_node_requests: tuple[NodeRequest, ...]
     allowed_resource_classes: tuple[str, ...]
+    site_parameters: tuple[str, ...]
     entry_points: Mapping[str, EntryPoint]
     lineage: tuple[str, ...]
 
@@ -158,15 +159,25 @@ def merge(chain: Sequence[Files], problems: Problems) -> Contents:
     defaults = check_node_requests(metadata.get("default_node_requests", []), classes, "default_node_requests", mistakes)
     problems.extend(f"meta/template.yml: {mistake}" for mistake in mistakes)
     found = {entry: point for entry in ENTRY_POINTS if (point := _entry_point(chain, entry, problems))}
+    declared = found[INSTALL].parameters.members if INSTALL in found else {}
     return Contents(
         title=metadata["title"].strip(),
         description=metadata["description"].strip(),
         provider=metadata["provider"].strip(),
         default_node_requests=tuple(defaults),
         allowed_resource_classes=tuple(classes),
+        site_parameters=_site_parameters(metadata.get("site_parameters", []), declared, problems),
         entry_points=found,
         lineage=tuple(files.template_id for files in reversed(chain)),
     )
+
+
+def _site_parameters(names: Any, declared: Collection[str], problems: Problems) -> tuple[str, ...]:
+    if not isinstance(names, list) or (unknown := [str(name) for name in names if name not in declared]):
+        which = f": {', '.join(unknown)} is none" if isinstance(names, list) else ""
+        problems.append(f"meta/template.yml: site_parameters must be a list of parameters of install{which}")
+        return ()
+    return tuple(names)
 
 
 def _entry_point(chain: Sequence[Files], entry: str, problems: Problems) -> EntryPoint | None:

@@ -23,8 +23,9 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.metrics import PREFIX, Metrics, State
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.rulebook_events import ENDPOINTS, TRANSITIONS
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.settings import OPTIONS, WEBHOOK
+from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure import site_settings
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import errors as kube_errors
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders import conditions, prepare
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders import conditions, ownership, prepare
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe import ObservedState
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status import derive_status
@@ -351,7 +352,7 @@ def test_guide_lists_the_variables_that_the_playbooks_take_and_no_others() -> No
 def test_guide_knows_every_reason_it_lists() -> None:
     listed = rows(read(ROOT / "docs" / "operators_guide.md"), "Failures, and what to do")
     reasons = {name for name in listed if name.isidentifier()}
-    known = {name for module in (base, factory, prepare, kube_errors, templates) for name in vars(module)}
+    known = {name for module in (base, factory, ownership, prepare, site_settings, kube_errors, templates) for name in vars(module)}
     assert reasons
     assert reasons - known == {"TaskFailed", "RunLost", "ClusterFailed"}
 
@@ -362,7 +363,8 @@ def test_guide_gives_the_hub_account_every_kind_that_is_written() -> None:
         item for language, text in guide.blocks if language == "yaml" if isinstance(item := yaml.safe_load(text), dict) and "rules" in item
     )
     granted = {resource for rule in role["rules"] for resource in rule["resources"]}
-    assert granted >= {"clusterorders", "clusterorders/status", "leases", "namespaces", "serviceaccounts", "rolebindings", "secrets"}
+    assert granted >= {"clusterorders", "clusterorders/status", "leases", "configmaps", "namespaces"}
+    assert granted >= {"serviceaccounts", "rolebindings", "secrets"}
     assert granted >= {"hostedclusters", "nodepools"}
 
 
