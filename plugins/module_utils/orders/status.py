@@ -112,8 +112,8 @@ def _failure(
     elif cluster.status == "failed" and not order.is_deleting:
         failure, at = Failure(CLUSTER_FAILED, shortened(cluster.status_details, MESSAGE_LIMIT), retryable=cluster.retryable), now
     else:
-        return None if finished or (known and known["reason"] == CLUSTER_FAILED) else known
-    if known and not finished and (known["reason"], known["message"]) == (failure.reason, failure.message):
+        return None if finished or (known and known.get("reason") == CLUSTER_FAILED) else known
+    if known and not finished and (known.get("reason"), known.get("message")) == (failure.reason, failure.message):
         return known
     return dict(with_failure({"failure": known}, failure, at)["failure"])
 

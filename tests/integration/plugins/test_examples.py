@@ -128,6 +128,7 @@ def test_examples_of_a_run(hub: Access, tmp_path: Path) -> None:
         PREPARE,
         *({**task, "vars": VARIABLES, "module_defaults": DEFAULTS} for task in examples("cluster")[:2]),
         finish("After the examples", "prepared"),
+        *examples("cluster_order_adopt"),
     ]
     played = run(hub, tmp_path, tasks)
     assert played.code == 0, played.output
@@ -135,6 +136,7 @@ def test_examples_of_a_run(hub: Access, tmp_path: Path) -> None:
     assert played["Write the status and release the lock"].result["orders"][0]["phase"] in ("Progressing", "Ready")
     made = played["Create the cluster of an order, in the install tasks of a template"]
     assert not made.changed  # the template has done the same already
+    assert played["Adopt their clusters"].result["orders"] == [{"namespace": NAMESPACE, "name": "demo", "changed": False}]
     removed = played["Delete the cluster of an order, in the delete tasks of a template"]
     assert {item["action"] for item in removed.result["objects"]} == {"deleted"}
     assert "hunter2" not in played.output + broken.output

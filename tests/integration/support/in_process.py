@@ -22,7 +22,7 @@ from typing import Any
 
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
-from ansible_collections.openfleet.clusters.plugins.action import cluster_order_finish, cluster_order_prepare
+from ansible_collections.openfleet.clusters.plugins.action import cluster_order_adopt, cluster_order_finish, cluster_order_prepare
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import ORDERS
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import find_templates
@@ -43,7 +43,7 @@ def _templates(_paths: Sequence[str]) -> Any:
 
 
 # What the actions ask Ansible's own process for: where collections are, whether a role can be read, and a process that renews locks.
-for _module in (cluster_order_prepare, cluster_order_finish):
+for _module in (cluster_order_adopt, cluster_order_prepare, cluster_order_finish):
     _module.AnsibleCollectionConfig = SimpleNamespace(collection_paths=[])  # type: ignore[attr-defined]
     _module.find_templates = _templates  # type: ignore[attr-defined]
 cluster_order_prepare.RoleCheck = lambda _loader: SimpleNamespace(problem=lambda _role, _entry: None)  # type: ignore[attr-defined]

@@ -1,0 +1,70 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The adoption of a cluster by an order that was restored from a backup: the order has a new uid, its cluster the labels of the old one.
+
+Only a person decides this. A run never does: the order may be a new one that only has the name of an earlier order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..common.types import Object
+from ..kube.errors import KubeError, NotFound
+from ..lock.fenced_writer import Change, FencedWriter
+from ..lock.lease import DURATION, Lock, acquire, predict, read, release
+from ..providers.base import ProviderError
+from ..providers.factory import ProviderFactory
+from .model import ClusterOrder
+from .ownership import NamespaceTaken
+from .run import Run
+
+
+class NothingToAdopt(KubeError):
+    """The order cannot adopt a cluster."""
+
+
+def adopt(run: Run, namespace: str, name: str, holder: str) -> list[Change]:
+    """Label the working namespace of the order and the objects in it with the order's uid, under the order's lock."""
+    order = run.find(namespace, name)
+    if order is None:
+        raise NothingToAdopt(f"There is no ClusterOrder {namespace}/{name}: restore it first.")
+    before = read(run.kube, namespace, name, site=run.names.site_namespace)
+    if run.check_mode:
+        return _label(run, order, predict(before, holder, DURATION, run.kube.server_time()))
+    lock = acquire(run.kube, namespace, name, holder, seen=before, site=before.site)
+    try:
+        return _label(run, order, lock)
+    finally:
+        release(run.kube, lock)
+
+
+def _label(run: Run, order: ClusterOrder, lock: Lock) -> list[Change]:
+    working = run.kube.find("v1", "Namespace", order.working_namespace)
+    if working is None:
+        raise NothingToAdopt(
+            f"The namespace {order.working_namespace} of ClusterOrder {order.namespace}/{order.name} does not exist: restore it, or run "
+            "create_cluster, which creates a new cluster."
+        )
+    names = order.names
+    wanted = {key: value for key, value in order.labels.items() if key != names.order_uid_label}
+    if not wanted.items() <= (working["metadata"].get("labels") or {}).items():
+        raise NamespaceTaken(f"The namespace {order.working_namespace} was not created for ClusterOrder {order.namespace}/{order.name}.")
+    writer = FencedWriter(run.kube, lock, names.lock_token_annotation, run.check_mode)
+    uid: Object = {"metadata": {"labels": {names.order_uid_label: order.uid}}}
+    # The namespace is last: until then nothing else works on the cluster, and an adoption that was killed is run again.
+    return [writer.patch(item, lambda _present: uid) for item in (*_objects(run, order), working)]
+
+
+def _objects(run: Run, order: ClusterOrder) -> Iterator[Object]:
+    """The objects that are found by their labels: the Secrets of the order, and what its provider watches."""
+    selector = f"{order.names.order_label}={order.labels[order.names.order_label]}"
+    try:
+        kinds = ProviderFactory.get(run.provider_of(order)).WATCHES
+    except ProviderError:
+        kinds = ()
+    for api_version, kind in (("v1", "Secret"), *kinds):
+        try:
+            yield from run.kube.list_all(api_version, kind, order.working_namespace, selector)
+        except NotFound:  # the hub lacks the kind
+            continue
