@@ -137,7 +137,7 @@ class Backend(ABC):
     def provider(self, name: str = "demo", *, check_mode: bool = False, kube: Kube | None = None) -> Provider:
         """The provider for a cluster of that name, with its lock taken; a new one for each call, as each task makes its own."""
         if name not in self._locks:
-            self._locks[name] = lease.acquire(self.kube, self.namespace, name, "conformance")
+            self._locks[name] = lease.acquire(self.kube, self.namespace, name, "conformance", duration=3600)
         used = kube or Kube.connect({"kubeconfig": str(self.proxy.kubeconfig)})
         writer = FencedWriter(used, self._locks[name], TOKEN_ANNOTATION, check_mode)
         ref = ClusterRef(used, name, self.namespace, labels={ORDER_LABEL: name}, writer=writer, check_mode=check_mode)

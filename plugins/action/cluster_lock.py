@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec, connection
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
-from ansible_collections.openfleet.clusters.plugins.module_utils.lock.renewer import run_identity, start
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.renewer import Renewer
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.run_process import RunProcess, run_identity
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.selection import NoSuchSelection, OrderName, named
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_lock
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
@@ -35,27 +35,29 @@ class ActionModule(ControllerAction):
             return {"failed": True, "msg": "No order is named: give name and namespace, or orders."}
         if parameters["duration"] < SHORTEST:
             return {"failed": True, "msg": f"duration is {parameters['duration']}; a lock lasts {SHORTEST} seconds at least."}
-        # The parent of this worker is the run itself.
-        holder = parameters["holder"] or run_identity(os.getppid(), self._host)
+        run = RunProcess.of_worker()
+        holder = parameters["holder"] or run_identity(run.pid, self._host)
         if parameters["state"] == "released":
             return {"holder": holder} | self._release(kube, orders, holder, parameters["site_namespace"])
-        changed, locks = self._acquire(kube, orders, holder, parameters)
+        changed, locks = self._acquire(kube, orders, holder, parameters, run)
         held = [lock.as_dict() for lock in locks]
         answer = {"changed": changed, "holder": holder, "locks": held}
         return answer | ({"lock": held[0], "token": held[0]["token"]} if len(held) == 1 else {})
 
-    def _acquire(self, kube: Kube, orders: list[OrderName], holder: str, parameters: dict[str, Any]) -> tuple[bool, list[lease.Lock]]:
+    def _acquire(
+        self, kube: Kube, orders: list[OrderName], holder: str, parameters: dict[str, Any], run: RunProcess
+    ) -> tuple[bool, list[lease.Lock]]:
         site = parameters["site_namespace"]
         before = [lease.read(kube, *order, site=site) for order in orders]
         changed = any(state.holder != holder for state in before)
         duration, patience = parameters["duration"], parameters["wait_timeout"]
         if self.check_mode:
             return changed, [lease.predict(state, holder, duration, kube.server_time(), patience) for state in before]
-        locks = lease.acquire_all(kube, orders, holder, duration, patience, site)
         # A lock that a holder of this run's own making has already is renewed already; a holder that was given may be of another run.
-        if changed or parameters["holder"]:
-            start(connection(parameters), locks, os.getppid())
-        return changed, locks
+        if not changed and not parameters["holder"]:
+            return changed, lease.acquire_all(kube, orders, holder, duration, patience, site, run.require)
+        with Renewer(connection(parameters), run) as renewer:
+            return changed, lease.acquire_all(kube, orders, holder, duration, patience, site, run.require, renewer.keep_all)
 
     def _release(self, kube: Kube, orders: list[OrderName], holder: str, site: str) -> dict[str, Any]:
         if self.check_mode:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from typing import Any, ClassVar
@@ -13,7 +14,8 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.site_settings import SiteSettings, read_site_settings
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
-from ansible_collections.openfleet.clusters.plugins.module_utils.lock.renewer import start
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.renewer import Renewer, RenewerFailed
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.run_process import RunProcess
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.outcome import Job
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.pending import orders_needing
@@ -52,31 +54,10 @@ class ActionModule(ControllerAction):
         if not chosen:
             needing = orders_needing(kube, names, step)
             chosen = [OrderName(order.namespace, order.name) for order in needing]
-        job = parameters["job_id"] or f"local-{os.getppid()}"
-        job_url = parameters["job_url"] or _url_on_platform(parameters["job_id"])
-        run = Run(kube, names, find_templates(AnsibleCollectionConfig.collection_paths), self.check_mode)
-        roles = Roles(_hooks(parameters["hooks"], ENTRIES[step]), RoleCheck(self._loader).problem)
-        preparation = Preparation(run, step, Job(job, job_url), roles, _site_settings(kube, names) if chosen else None)
-        identity, wait_timeout = f"{job}-{secrets.token_hex(4)}", parameters["wait_timeout"]
-
-        def prepare(order: OrderName) -> PreparedOrder | SkippedOrder:
-            holder, uid = f"{order.name}-{identity}", expected.get(order, "")
-            result = preparation.prepare(order.namespace, order.name, holder, wait_timeout, uid)
-            if wait_timeout and isinstance(result, PreparedOrder):
-                self._renew([result], parameters)  # its lock would expire while the run waits for the locks of other orders
-            return result
-
-        prepared: list[PreparedOrder] = []
-        skipped: list[SkippedOrder] = []
-        for order, result in zip(chosen, kube.in_parallel(prepare, chosen), strict=True):
-            if isinstance(result, PreparedOrder):
-                prepared.append(result)
-            elif isinstance(result, KubeError):
-                skipped.append(SkippedOrder(order.namespace, order.name, type(result).__name__, str(result), failed=True))
-            else:
-                skipped.append(result)
-        if not wait_timeout:
-            self._renew(prepared, parameters)
+        process = RunProcess.of_worker()
+        # Before a lock is taken: a run that cannot renew its locks takes none. The process starts while the first orders are prepared.
+        with Renewer(connection(parameters), process) if chosen and not self.check_mode else contextlib.nullcontext() as renewer:
+            prepared, skipped = self._prepare(kube, parameters, chosen, expected, process, renewer)
         for order in skipped:
             self._display.display(f"skipped {order.namespace}/{order.name}: {order.message}")
         return {
@@ -87,16 +68,47 @@ class ActionModule(ControllerAction):
             "_ansible_no_log": bool(prepared),
         }
 
-    def _renew(self, prepared: list[PreparedOrder], parameters: dict[str, Any]) -> None:
-        locks = [order.lock for order in prepared]
-        if locks and not self.check_mode:
-            # The parent of this worker is the run itself.
-            start(connection(parameters), locks, os.getppid())
+    def _prepare(
+        self,
+        kube: Kube,
+        parameters: dict[str, Any],
+        chosen: list[OrderName],
+        expected: dict[OrderName, str],
+        process: RunProcess,
+        renewer: Renewer | None,
+    ) -> tuple[list[PreparedOrder], list[SkippedOrder]]:
+        step, job = parameters["step"], parameters["job_id"] or f"local-{process.pid}"
+        run = Run(kube, Names.of(parameters), find_templates(AnsibleCollectionConfig.collection_paths), self.check_mode)
+        roles = Roles(_hooks(parameters["hooks"], ENTRIES[step]), RoleCheck(self._loader).problem)
+        job_url = parameters["job_url"] or _url_on_platform(parameters["job_id"])
+        preparation = Preparation(run, step, Job(job, job_url), roles, renewer, _site_settings(run) if chosen else None)
+        identity = f"{job}-{secrets.token_hex(4)}"
+
+        def prepare(order: OrderName) -> PreparedOrder | SkippedOrder:
+            holder, uid = f"{order.name}-{identity}", expected.get(order, "")
+            return preparation.prepare(order.namespace, order.name, holder, parameters["wait_timeout"], uid)
+
+        prepared: list[PreparedOrder] = []
+        skipped: list[SkippedOrder] = []
+        for order, result in zip(chosen, kube.in_parallel(prepare, chosen), strict=True):
+            if isinstance(result, PreparedOrder):
+                prepared.append(result)
+            elif isinstance(result, KubeError):
+                skipped.append(SkippedOrder(order.namespace, order.name, type(result).__name__, str(result), failed=True))
+            else:
+                skipped.append(result)
+        try:
+            if renewer:
+                renewer.confirm()
+        except RenewerFailed as error:
+            skipped += [preparation.reject(order.order, order.lock, error) for order in prepared]
+            prepared = []
+        return prepared, skipped
 
 
-def _site_settings(kube: Kube, names: Names) -> SiteSettings | KubeError:
+def _site_settings(run: Run) -> SiteSettings | KubeError:
     try:
-        return read_site_settings(kube, names.site_namespace)
+        return read_site_settings(run.kube, run.names.site_namespace)
     except KubeError as error:
         return error
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from abc import abstractmethod
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from typing import Any
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.fenced_writer import diff
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import Lock
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.run_process import RunProcess
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import TaskCluster, objects
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Names
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import Provider
@@ -45,7 +45,8 @@ class ClusterAction(ControllerAction):
         lock = Lock(**parameters["lock"]) if parameters["lock"] else None
         if lock and (lock.namespace, lock.order) != (subject.lock_namespace, subject.lock_name):
             lock = None
-        return subject.locked(lock, f"{subject.ref.name}-local-{os.getppid()}-{secrets.token_hex(4)}", self.check_mode)
+        run = RunProcess.of_worker()
+        return subject.locked(lock, f"{subject.ref.name}-local-{run.pid}-{secrets.token_hex(4)}", self.check_mode, run)
 
     def change(self, subject: TaskCluster, parameters: dict[str, Any], work: Callable[[Provider, ObservedCluster], None]) -> dict[str, Any]:
         """Change an existing cluster and return the changes."""

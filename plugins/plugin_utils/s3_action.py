@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -13,7 +12,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import DocumentStore, WorkloadRef
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import verify_epoch
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import State, StateStore, preview
-from ansible_collections.openfleet.clusters.plugins.module_utils.lock.renewer import run_identity
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.run_process import RunEnded, RunProcess, run_identity
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.errors import S3Error
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import ObjectStore, connect
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store_check import CaseResult, quick_check, require_passed
@@ -24,7 +23,7 @@ class S3Action(BaseAction):
     """Passes the store that the shared arguments describe to `work`."""
 
     SHARED: ClassVar[Spec] = S3
-    ERRORS: ClassVar[tuple[type[Exception], ...]] = (S3Error,)
+    ERRORS: ClassVar[tuple[type[Exception], ...]] = (S3Error, RunEnded)
     _host = ""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -39,11 +38,8 @@ class S3Action(BaseAction):
         """Do the task and return its result."""
 
     def identity(self) -> str:
-        """The same for all tasks of this run on this host, and unique to them.
-
-        The parent of this worker is the run itself.
-        """
-        return run_identity(os.getppid(), self._host)
+        """The same for all tasks of this run on this host, and unique to them. RunEnded where the run has ended."""
+        return run_identity(RunProcess.of_worker().pid, self._host)
 
     @staticmethod
     def require_conditional_writes(

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ..common.clock import utc_now
 from ..s3.errors import CoordinationError, NoSuchKey, PreconditionFailed
-from .clock import utc_now
 from .documents import Content, Document, DocumentStore, WorkloadRef, required_field
 from .state import State
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ..common.clock import boottime, utc_now
 from ..s3.errors import CoordinationError, NoSuchKey, PreconditionFailed
 from ..s3.store import ObjectStore
-from .clock import boottime, utc_now
 from .documents import Document, DocumentStore, required_field, validate_name
 
 HEALTHY, UNAUTHORIZED, UNREACHABLE, UNKNOWN = "healthy", "unauthorized", "unreachable", "unknown"

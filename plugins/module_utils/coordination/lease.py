@@ -20,10 +20,10 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from ..common.clock import boot_id as this_boot_id
+from ..common.clock import boottime, utc_now
 from ..s3.errors import BadOptions, Fenced, NoSuchKey, PreconditionFailed
 from ..s3.store import ObjectStore
-from .clock import boot_id as this_boot_id
-from .clock import boottime, utc_now
 from .documents import Content, Document, DocumentStore, WorkloadRef, required_field
 
 TTL = 30.0

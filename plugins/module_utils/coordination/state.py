@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..common.clock import utc_now
 from ..s3.errors import CoordinationError, Fenced, NoSuchKey, PreconditionFailed, StaleRevision
-from .clock import utc_now
 from .documents import Content, Document, DocumentStore, WorkloadRef, required_field
 
 FIELDS = ("intent", "decision", "step")

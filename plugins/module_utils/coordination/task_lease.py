@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..common.clock import boottime
 from ..s3.errors import LeaseHeld
 from ..s3.store import ObjectStore
-from .clock import boottime
 from .documents import DocumentStore, WorkloadRef
 from .lease import Lease, LockRecord, read_lock
 from .term import begin_term

@@ -154,11 +154,14 @@ class Kube:
             content_type=content_type,
         )
 
-    def delete(self, item: Object, *, checked: bool = False, dry_run: bool = False, propagation: str = "Background") -> bool:
-        """Delete the object; False where it did not exist. `checked` deletes only the object with this uid."""
+    def delete(
+        self, item: Object, *, checked: bool = False, unchanged: bool = False, dry_run: bool = False, propagation: str = "Background"
+    ) -> bool:
+        """Delete the object; False where it did not exist. `checked` deletes only the object with this uid, `unchanged` in this version."""
         options: Object = {"propagationPolicy": propagation}
-        if checked:
-            options["preconditions"] = {"uid": item["metadata"]["uid"]}
+        conditions = {"uid": checked or unchanged, "resourceVersion": unchanged}
+        if preconditions := {name: item["metadata"][name] for name, wanted in conditions.items() if wanted}:
+            options["preconditions"] = preconditions
         if dry_run:
             # Here, and not in the query: the server ignores the query of a DELETE with a body.
             options["dryRun"] = ["All"]
@@ -238,9 +241,13 @@ class Kube:
 
     def server_time(self) -> datetime.datetime | None:
         """The server's own time, never ahead of it and up to a second behind; None where a proxy removes it from responses."""
-        if not self._transport.has_response:
+        if not self._transport.clock.has_reading:
             self.version()
-        return self._transport.server_time()
+        return self._transport.clock.earliest()
+
+    def latest_server_time(self) -> datetime.datetime | None:
+        """A time that the server's clock has not passed yet, after a response; None where a proxy removes the time from responses."""
+        return self._transport.clock.latest()
 
     # Many at once
 

@@ -22,6 +22,7 @@ from ..common.third_party import urllib3
 from ..common.types import Object
 from .config import Target
 from .errors import BadCredentials, KubeError, ServerError, Unauthorized, Unreachable, Untrusted, error_from
+from .server_clock import ServerClock
 
 USER_AGENT = "openfleet.clusters"
 CONNECT_SECONDS, READ_SECONDS = 10.0, 60.0
@@ -39,20 +40,9 @@ class Transport:
         self._tries = tries
         self._connections = connections
         self._timeout = timeout or urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
-        # The server's time in its last response, and our monotonic clock when that arrived.
-        self._last_date: tuple[datetime.datetime | None, float] | None = None
+        self.clock = ServerClock()
         self._login = threading.Lock()
         self.pool = self._new_pool()
-
-    @property
-    def has_response(self) -> bool:
-        """Whether the server has responded yet."""
-        return self._last_date is not None
-
-    def server_time(self) -> datetime.datetime | None:
-        """The time of the server's last response plus what our monotonic clock counted since; None where it sends no date."""
-        date, arrived = self._last_date or (None, 0.0)
-        return date + datetime.timedelta(seconds=time.monotonic() - arrived) if date else None
 
     def request(
         self,
@@ -79,6 +69,7 @@ class Transport:
             pool = self.pool
             try:
                 self.requests += 1
+                sent = self.clock.now()
                 response = pool.request(
                     method, url, body=data, headers=headers, preload_content=preload, timeout=timeout or self._timeout, redirect=False
                 )
@@ -88,7 +79,7 @@ class Transport:
                     raise self._unreachable(error, what) from error
                 time.sleep(wait)
                 continue
-            self._note_date(response)
+            self.clock.note(_date(response), sent)
             if response.status < 300:
                 return response
             again = response.status == 429 or (method == "GET" and response.status >= 500)
@@ -125,14 +116,6 @@ class Transport:
         for name, value in self.target.headers():
             headers.add(name, value)
         return headers
-
-    def _note_date(self, response: urllib3.BaseHTTPResponse) -> None:
-        try:
-            date = email.utils.parsedate_to_datetime(response.headers["Date"]).astimezone(datetime.UTC)
-        except (KeyError, ValueError):
-            date = None
-        if date or self._last_date is None:
-            self._last_date = (date, time.monotonic())
 
     def _new_pool(self) -> urllib3.PoolManager:
         settings: dict[str, Any] = {"maxsize": self._connections, "block": True, "retries": False, "socket_options": _socket_options()}
@@ -172,6 +155,13 @@ class Transport:
                 "set ca_cert to its authority, and use an address that it is for."
             )
         return Unreachable(f"{what}: {self.target.server} does not answer ({reason}); check the address, the network and the proxy.")
+
+
+def _date(response: urllib3.BaseHTTPResponse) -> datetime.datetime | None:
+    try:
+        return email.utils.parsedate_to_datetime(response.headers["Date"]).astimezone(datetime.UTC)
+    except (KeyError, ValueError):
+        return None
 
 
 def _content(response: urllib3.BaseHTTPResponse) -> Any:

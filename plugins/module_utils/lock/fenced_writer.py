@@ -4,24 +4,26 @@
 
 A set of objects is read first and only differences are written, so that a second run writes nothing. Right before a write the lock itself
 is read again, unless it was read so recently that it cannot have expired since: objects that a newer run found unchanged still carry an
-older token.
+older token. A write that arrives late all the same, because its process was stopped after the check, changes no object that a newer run
+has written or created: each write is conditional on the object being as it was read, also where there was none.
 """
 
 from __future__ import annotations
 
 import copy
 import json
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..common.clock import boottime
 from ..common.types import Object
 from ..kube.client import FIELD_MANAGER, Kube, retry_on_conflict
-from ..kube.errors import KubeError, NotFound
+from ..kube.errors import Conflict, KubeError, NotFound
 from ..kube.kinds import in_apply_order
 from .lease import Lock, LockLost, verify
 
+ABSENT = "1"  # a resourceVersion that no object has: an apply with it creates the object, and conflicts with one that exists
 Address = tuple[str, str, str, str]
 Adapt = Callable[[Object, Object], Object]
 
@@ -46,17 +48,20 @@ class Change:
 class FencedWriter:
     """Applies and deletes objects under a lock. Objects carry its token in `token_annotation`."""
 
-    def __init__(self, kube: Kube, lock: Lock, token_annotation: str, check_mode: bool = False) -> None:
+    def __init__(
+        self, kube: Kube, lock: Lock, token_annotation: str, check_mode: bool = False, clock: Callable[[], float] = boottime
+    ) -> None:
         self._kube = self._hub = kube
         self._lock = lock
         self._annotation = token_annotation
         self._check_mode = check_mode
-        self._held_until = 0.0  # on the monotonic clock, which continues while this process is stopped
+        self._clock = clock  # it continues while this process is stopped or the machine sleeps
+        self._held_until = 0.0
         self._known: dict[Address, Object] = {}
 
     def on(self, kube: Kube) -> FencedWriter:
         """A writer for another cluster, under the same lock of this hub."""
-        other = FencedWriter(kube, self._lock, self._annotation, self._check_mode)
+        other = FencedWriter(kube, self._lock, self._annotation, self._check_mode, self._clock)
         other._hub = self._hub
         return other
 
@@ -96,7 +101,19 @@ class FencedWriter:
             body = {**changes, "metadata": {**metadata, "annotations": {**(metadata.get("annotations") or {}), **token}}}
             return Change("changed", before, self._kube.patch(before, body, dry_run=self._check_mode))
 
-        return retry_on_conflict(attempt)
+        return self._retried(attempt)
+
+    def _retried(self, attempt: Callable[[], Change]) -> Change:
+        """Repeat after a conflict, which may be with the next run: the lock is read again before the next write."""
+
+        def work() -> Change:
+            try:
+                return attempt()
+            except Conflict:
+                self._held_until = 0.0
+                raise
+
+        return retry_on_conflict(work)
 
     def _together(self, work: Callable[[Object], Change], group: Sequence[Object]) -> list[Change]:
         changes: list[Change] = []
@@ -107,7 +124,7 @@ class FencedWriter:
         return changes
 
     def _apply(self, wanted: Object, adapt: Adapt | None) -> Change:
-        return retry_on_conflict(lambda: self._apply_once(wanted, adapt))
+        return self._retried(lambda: self._apply_once(wanted, adapt))
 
     def _apply_once(self, wanted: Object, adapt: Adapt | None) -> Change:
         before = self.current(wanted)
@@ -119,11 +136,8 @@ class FencedWriter:
             return Change("changed" if before else "created", before, self._predicted(wanted, before))
         self._verify()
         body = self._with_token(wanted, str(self._lock.token))
-        if before is not None:
-            body["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"]
-        elif body["kind"] == "Namespace":
-            # An apply alone would adopt a namespace that another client has created since it was read.
-            body["metadata"]["resourceVersion"] = self._kube.create(copy.deepcopy(body))["metadata"]["resourceVersion"]
+        # An object that another client has created since is neither adopted nor overwritten; a deleted one is not created again.
+        body["metadata"] |= {key: before["metadata"][key] for key in ("uid", "resourceVersion")} if before else {"resourceVersion": ABSENT}
         # The objects of an order belong to this collection: a field that was changed by hand is reset to what the order says.
         after = self._kube.apply(body, force=True)
         return Change("changed" if before else "created", before, after)
@@ -154,12 +168,15 @@ class FencedWriter:
             return wanted if before is None else before
 
     def _delete(self, item: Object) -> Change:
+        return self._retried(lambda: self._delete_once(item))
+
+    def _delete_once(self, item: Object) -> Change:
         before = self.current(item)
         if before is None or "deletionTimestamp" in before["metadata"]:
             return Change("unchanged", before or item, before)
         if not self._check_mode:
             self._verify()
-            self._kube.delete(before, checked=True)
+            self._kube.delete(before, unchanged=True)
         return Change("deleted", before, None)
 
     def current(self, item: Object) -> Object | None:
@@ -180,15 +197,13 @@ class FencedWriter:
 
     def verify(self) -> None:
         """LockLost unless the lock is still held. For use right before a write elsewhere than on the hub, which carries no token."""
-        before = time.monotonic()
         state = verify(self._hub, self._lock)
-        expires, now = state.expires(), self._hub.server_time()
-        if expires and now:
-            # The server's clock is known to a second.
-            self._held_until = before + (expires - now).total_seconds() - 1.0
+        # The clock first: if this process is stopped between the two, the time left is not counted twice.
+        now, left = self._clock(), state.seconds_left(self._hub.latest_server_time())
+        self._held_until = now + (left or 0.0)
 
     def _verify(self) -> None:
-        if time.monotonic() >= self._held_until:
+        if self._clock() >= self._held_until:
             self.verify()
 
 

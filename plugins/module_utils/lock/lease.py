@@ -8,8 +8,9 @@ The leader of the event sources holds a Lease of the same form, of the kind `lea
 
 Assumptions about clocks: only the API server's clock counts, as its `Date` header shows it. That is up to a second behind, so a renewal is
 dated one second later, and rounding never frees a Lease early. Several API servers of a hub may differ by `SKEW`: a Lease is taken over
-only that much after it has expired. Between two answers a monotonic clock continues from the last one. Where a
-server sends no Date, a Lease counts as expired once it was observed unchanged for its whole duration on a monotonic clock.
+only that much after it has expired, and its holder stops writing `MARGIN` before. Between two answers our own clock continues from the
+last one, time asleep included. Where a server sends no Date, a Lease counts as expired once it was observed unchanged for its whole
+duration on that clock.
 
 `leaseTransitions` is the fencing token: it grows with each new holder and never shrinks, because a released lease is emptied and kept.
 """
@@ -24,6 +25,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from ..common.clock import boottime
 from ..common.types import Object
 from ..kube.client import Kube
 from ..kube.errors import Conflict, KubeError, NotFound
@@ -33,6 +35,7 @@ DURATION = 60
 POLL_SECONDS = 1.0
 SECOND = datetime.timedelta(seconds=1)
 SKEW = datetime.timedelta(seconds=5)  # by how much the clocks of a hub's API servers may differ
+MARGIN = datetime.timedelta(seconds=1)  # for clocks that run at slightly different speeds
 LARGEST_COUNT = 2**31 - 1  # of the API
 EARLIEST, LATEST = 2000, 2200  # years between which a renewal is believed
 ORDER, LEADER = "order", "leader"  # the kinds of locks
@@ -59,6 +62,10 @@ class LockLost(KubeError):
     """Another run holds the lock now, so nothing may be written any more; that run does the work."""
 
 
+class LockExpired(LockLost):
+    """The lock was not renewed in time, so another run may hold it at any moment."""
+
+
 @dataclass(frozen=True)
 class LockState:
     """The state of a Lease. `holder` is empty when the lock is free."""
@@ -76,6 +83,11 @@ class LockState:
 
     def expires(self) -> datetime.datetime | None:
         return self.renewed + datetime.timedelta(seconds=self.duration) if self.renewed else None
+
+    def seconds_left(self, latest: datetime.datetime | None) -> float | None:
+        """For how long its holder may write, if the time is `latest` at most; None where no clock shows it."""
+        expires = self.expires()
+        return (expires - MARGIN - latest).total_seconds() if expires and latest else None
 
     def free_at(self) -> datetime.datetime | None:
         """From when on another run may take it, unless it is renewed."""
@@ -164,12 +176,13 @@ def acquire(
     seen: LockState | None = None,
     kind: str = ORDER,
     site: str = SITE_NAMESPACE,
-    clock: Callable[[], float] = time.monotonic,
+    alive: Callable[[], None] = lambda: None,
+    clock: Callable[[], float] = boottime,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Lock:
     """Take the lock, waiting up to `wait_timeout` seconds; LockHeld if another run still holds it. Taking it twice renews it.
 
-    `seen` is what `read` returned just now, and saves the first request.
+    `seen` is what `read` returned just now, and saves the first request. `alive` raises where the run has ended that the lock is for.
     """
     deadline = clock() + wait_timeout
     seen_version, seen_since = "", clock()
@@ -179,6 +192,7 @@ def acquire(
             seen_version, seen_since = state.version, clock()
         now = kube.server_time()
         stale = now is None and clock() - seen_since > state.duration
+        alive()
         try:
             if state.holder == holder:
                 # It may be about to expire.
@@ -207,30 +221,33 @@ def acquire_all(
     duration: int = DURATION,
     wait_timeout: float = 0,
     site: str = SITE_NAMESPACE,
+    alive: Callable[[], None] = lambda: None,
+    keep: Callable[[list[Lock]], None] = lambda _locks: None,
 ) -> list[Lock]:
-    """Take the locks of several orders, each a namespace and a name: all of them, or LockHeld and none.
+    """Take the locks of several orders, each a namespace and a name, and have them kept: all of them, or an error and none.
 
     All runs take them in the same order, so that two never wait for each other. Those already held are renewed meanwhile.
     """
-    deadline = time.monotonic() + wait_timeout
+    deadline = boottime() + wait_timeout
     held: list[Lock] = []
     new: list[Lock] = []
-    renewed = time.monotonic()
+    renewed = boottime()
 
     def pause(seconds: float) -> None:
         nonlocal renewed
         time.sleep(seconds)
-        if time.monotonic() - renewed > duration / 3:
+        if boottime() - renewed > duration / 3:
             held[:] = [renew(kube, lock) for lock in held]
-            renewed = time.monotonic()
+            renewed = boottime()
 
     try:
         for namespace, order in sorted(set(orders)):
-            left = max(0.0, deadline - time.monotonic())
+            left = max(0.0, deadline - boottime())
             was_ours = read(kube, namespace, order, site=site).holder == holder
-            held.append(acquire(kube, namespace, order, holder, duration, left, site=site, sleep=pause))
+            held.append(acquire(kube, namespace, order, holder, duration, left, site=site, alive=alive, sleep=pause))
             if not was_ours:
                 new.append(held[-1])
+        keep(held)
     except KubeError:
         for lock in new:
             release(kube, lock)
@@ -268,7 +285,19 @@ def release(kube: Kube, lock: Lock) -> bool:
 
 
 def verify(kube: Kube, lock: Lock) -> LockState:
-    """Raise LockLost unless the lock is still held. Call it right before a write."""
+    """Raise LockLost unless the lock is still held and has not expired. Call it right before a write."""
+    state = _require_holder(kube, lock)
+    left = state.seconds_left(kube.latest_server_time())
+    if left is not None and left <= 0:
+        raise LockExpired(
+            f"The lock of {lock.namespace}/{lock.order} has expired or is about to, because it was not renewed. Nothing was written; "
+            "check the connection to the API server, and run again."
+        )
+    return state
+
+
+def _require_holder(kube: Kube, lock: Lock) -> LockState:
+    """The state of the lock; LockLost where another run holds it or none does."""
     state = read(kube, lock.namespace, lock.order, lock.kind, lock.site)
     if (state.holder, state.token) != (lock.holder, lock.token):
         raise LockLost(
@@ -287,12 +316,12 @@ def _take(kube: Kube, state: LockState, holder: str, duration: int, now: datetim
 def _write_as_holder(kube: Kube, lock: Lock, holder: str) -> Lock:
     """Compare and swap on the known version; where that is not the newest, verify that the lock is still held and try again."""
     if not lock.version:
-        lock = replace(lock, version=verify(kube, lock).version)
+        lock = replace(lock, version=_require_holder(kube, lock).version)
     while True:
         try:
             return _write(kube, replace(lock, holder=holder), kube.server_time())
         except (Conflict, NotFound):
-            lock = replace(lock, version=verify(kube, lock).version)
+            lock = replace(lock, version=_require_holder(kube, lock).version)
 
 
 def _held(state: LockState) -> Lock:

@@ -1,99 +1,227 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A separate process that renews the locks of one playbook run for exactly as long as the run's process lives.
+"""Renews the locks of a playbook run for exactly as long as the run's process lives: from a separate process, or within one task.
 
-A task cannot do it: it ends long before the run does. The process gets everything it needs on its standard input, never on its command
-line, and watches the run by a pidfd, which can never mean another process.
+A task ends long before its run does, so it starts a process: before it takes a lock, so that a run without a renewer takes none. The
+process gets locks and credentials on its standard input, never on its command line, and confirms each lock on its standard output. It
+inherits the handle on the run that the task opened, and ends when the run ends or no lock is left.
+
+A lock of a single task is renewed by a thread of that task.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
+import contextlib
 import json
 import os
 import select
-import socket
 import subprocess
 import sys
-import time
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..common.clock import boottime
 from ..common.third_party import urllib3
 from ..kube.client import TRIES, Kube
 from ..kube.errors import KubeError
 from .lease import Lock, LockLost, renew
+from .run_process import RunProcess
 
 COLLECTIONS = Path(__file__).absolute().parents[6]
+START_SECONDS = 30.0  # within which the process must confirm a lock
+WAKE_SECONDS = 2.0  # a timer does not count time asleep: so often the clock is read that does
+CONFIRMED = b"\n"
 
 
-def start(options: Mapping[str, Any], locks: Sequence[Lock], run: int) -> subprocess.Popen[bytes]:
-    """Renew `locks` over the connection of `options` until the process `run` ends."""
-    path = os.pathsep.join([str(COLLECTIONS), *filter(None, [os.environ.get("PYTHONPATH", "")])])
-    process = subprocess.Popen(
-        # -P: no file in the working directory of the run is imported as a module.
-        [sys.executable, "-P", "-m", __name__],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=dict(os.environ) | {"PYTHONPATH": path},
-        # Signals to the terminal of the run are not for it: it ends with the run.
-        start_new_session=True,
-    )
-    work = {"options": dict(options), "locks": [lock.as_dict() for lock in locks], "run": run}
-    if process.stdin:
-        with process.stdin as pipe:
-            pipe.write(json.dumps(work).encode())
-    return process
+class RenewerFailed(KubeError):
+    """The process that renews the locks cannot be started, so the run keeps no lock."""
+
+    retryable = True
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The locks of this run cannot be renewed: {reason}. They were released; check the machine that runs Ansible.")
 
 
-def run_identity(run: int, part: str = "") -> str:
-    """A holder identity that is the same in every task of the run `run` and unique, also when its process id is used again.
+class Renewals:
+    """The locks that are held, and when their renewal is due: every third of their duration."""
 
-    `part` distinguishes holders within one run.
-    """
-    # Of the fields after the name in brackets the 20th is the start time, in ticks since boot.
-    started = Path(f"/proc/{run}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
-    machine = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
-    whole = json.dumps([socket.gethostname(), machine, run, started, part])
-    return f"local-{run}-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
+    def __init__(self, kube: Kube, clock: Callable[[], float] = boottime) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._held: list[Lock] = []
+        self._due = 0.0
 
+    def add(self, lock: Lock) -> None:
+        self._due = min(self._due, self._next()) if self._held else self._clock() + interval(lock)
+        self._held.append(lock)
 
-def renewal_interval(locks: Sequence[Lock]) -> float:
-    return min(lock.duration for lock in locks) / 3
+    def due_in(self) -> float | None:
+        """For how many seconds to wait now at most; None without a lock."""
+        return min(WAKE_SECONDS, max(0.0, self._due - self._clock())) if self._held else None
 
+    def keep(self, wait: Callable[[float], bool]) -> None:
+        """Renew until no lock is left, or until `wait`, which waits for so many seconds, returns False."""
+        while (seconds := self.due_in()) is not None and wait(seconds):
+            self.renew_due()
 
-def keep(kube: Kube, locks: Sequence[Lock], run_handle: int) -> None:
-    """Renew every third of the duration until the run has ended or no lock is held any more."""
-    held = list(locks)
-    watched = select.poll()
-    watched.register(run_handle, select.POLLIN)
-    interval = renewal_interval(held)
-    due = time.monotonic() + interval
-    while held:
-        if watched.poll(max(0.0, due - time.monotonic()) * 1000):
+    def renew_due(self) -> None:
+        """Renew all locks if that is due. An unreachable server is asked again next time; a lost lock is forgotten."""
+        if not self._held or self._clock() < self._due:
             return
-        due = time.monotonic() + interval
-        results = kube.in_parallel(lambda lock: renew(kube, lock), held)
-        # An unreachable server is asked again next time: the lock is held until the Lease expires.
-        kept = [lock if isinstance(result, KubeError) else result for lock, result in zip(held, results, strict=True)]
-        lost = [isinstance(result, LockLost) for result in results]
-        held = [lock for lock, gone in zip(kept, lost, strict=True) if not gone]
+        self._due = self._next()
+        results = self._kube.in_parallel(lambda lock: renew(self._kube, lock), self._held)
+        answers = zip(self._held, results, strict=True)
+        self._held = [lock if isinstance(result, KubeError) else result for lock, result in answers if not isinstance(result, LockLost)]
+
+    def _next(self) -> float:
+        return self._clock() + min(map(interval, self._held))
+
+
+def interval(lock: Lock) -> float:
+    return lock.duration / 3
+
+
+class Renewer:
+    """The renewing process, as the task sees that starts it. Threads may share it."""
+
+    def __init__(self, options: Mapping[str, Any], run: RunProcess) -> None:
+        self.run = run
+        self._unconfirmed = 0
+        self._mutex = threading.Lock()
+        path = os.pathsep.join([str(COLLECTIONS), *filter(None, [os.environ.get("PYTHONPATH", "")])])
+        try:
+            self.process = subprocess.Popen(
+                # -P: no file in the working directory of the run is imported as a module.
+                [sys.executable, "-P", "-m", __name__, str(run.handle)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(run.handle,),
+                env=dict(os.environ) | {"PYTHONPATH": path},
+                # Signals to the terminal of the run are not for it: it ends with the run.
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise RenewerFailed(f"{sys.executable} does not start ({error.strerror})") from error
+        self._send(dict(options))
+
+    def __enter__(self) -> Renewer:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """No lock follows. The process continues with those that it has, or ends."""
+        for pipe in filter(None, (self.process.stdin, self.process.stdout)):
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+
+    def keep(self, lock: Lock) -> None:
+        """Renew the lock from now on; RunEnded where the run has ended since the lock was requested."""
+        self.run.require()
+        with self._mutex:
+            self._send(lock.as_dict())
+            self._unconfirmed += 1
+
+    def keep_all(self, locks: Iterable[Lock]) -> None:
+        """Renew these locks, and wait until the process has them."""
+        for lock in locks:
+            self.keep(lock)
+        self.confirm()
+
+    def confirm(self) -> None:
+        """Wait until the process has all the locks; RenewerFailed where it has not."""
+        deadline = boottime() + START_SECONDS
+        with self._mutex:
+            while self._unconfirmed and self.process.stdout:
+                ready, _write, _error = select.select([self.process.stdout], [], [], max(0.0, deadline - boottime()))
+                confirmed = os.read(self.process.stdout.fileno(), self._unconfirmed) if ready else b""
+                if not confirmed:
+                    self.process.kill()
+                    raise RenewerFailed(f"its process ended with status {self.process.wait()}" if ready else "its process does not answer")
+                self._unconfirmed -= len(confirmed)
+
+    def _send(self, content: Mapping[str, Any]) -> None:
+        try:
+            if self.process.stdin:
+                self.process.stdin.write(json.dumps(content).encode() + b"\n")
+                self.process.stdin.flush()
+        except BrokenPipeError:
+            raise RenewerFailed(f"its process ended with status {self.process.wait()}") from None
+
+
+@contextlib.contextmanager
+def renewed(kube: Kube, lock: Lock, run: RunProcess) -> Iterator[None]:
+    """Renew a lock within the context, while the run lives."""
+    stop, stopped = os.pipe()
+    watched = select.poll()
+    for handle in (stop, run.handle):
+        watched.register(handle, select.POLLIN | select.POLLHUP)
+    renewals = Renewals(kube)
+    renewals.add(lock)
+    thread = threading.Thread(target=renewals.keep, args=(lambda seconds: not watched.poll(seconds * 1000),), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        os.close(stopped)
+        thread.join()
+        os.close(stop)
+
+
+class Inbox:
+    """What the task sends, line by line, and the end of the run."""
+
+    def __init__(self, run: int, pipe: int) -> None:
+        self.is_open = True
+        self._run, self._pipe = run, pipe
+        self._rest = b""
+        self._watched = select.poll()
+        for handle in (run, pipe):
+            self._watched.register(handle, select.POLLIN)
+
+    def receive(self, seconds: float | None) -> list[bytes] | None:
+        """The lines that arrive within so many seconds; None once the run has ended."""
+        ready = [handle for handle, _event in self._watched.poll(None if seconds is None else seconds * 1000)]
+        if self._run in ready:
+            return None
+        if self._pipe not in ready:
+            return []
+        data = os.read(self._pipe, 65536)
+        if not data:
+            self.is_open = False
+            self._watched.unregister(self._pipe)
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        return lines
 
 
 def main() -> None:
-    work = json.loads(sys.stdin.buffer.read())
-    try:
-        handle = os.pidfd_open(work["run"])
-    except ProcessLookupError:
-        return
-    fields = {field.name for field in dataclasses.fields(Lock)}
-    locks = [Lock(**{name: value for name, value in entry.items() if name in fields}) for entry in work["locks"]]
-    # All tries of a hanging request together end about when the next renewal is due, before the Lease expires.
-    interval = renewal_interval(locks)
-    keep(Kube.connect(work["options"], urllib3.Timeout(connect=interval / TRIES, read=interval)), locks, handle)
+    inbox = Inbox(int(sys.argv[1]), sys.stdin.fileno())
+    options: dict[str, Any] | None = None
+    renewals: Renewals | None = None
+    while True:
+        due_in = renewals.due_in() if renewals else None
+        if due_in is None and not inbox.is_open:
+            return
+        lines = inbox.receive(due_in)
+        if lines is None:
+            return
+        for content in map(json.loads, lines):
+            if options is None:
+                options = content
+                continue
+            lock = Lock(**content)
+            renewals = renewals or Renewals(Kube.connect(options, _timeout(lock)))
+            renewals.add(lock)
+            with contextlib.suppress(BrokenPipeError):  # the task was killed, and its run was not
+                os.write(sys.stdout.fileno(), CONFIRMED)
+        if renewals:
+            renewals.renew_due()
+
+
+def _timeout(lock: Lock) -> urllib3.Timeout:
+    """All tries of a hanging request together end about when the next renewal is due, before the Lease expires."""
+    return urllib3.Timeout(connect=interval(lock) / TRIES, read=interval(lock))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ from ..kube.client import Kube
 from ..kube.errors import Invalid
 from ..lock.fenced_writer import Change, FencedWriter
 from ..lock.lease import DURATION, Lock, acquire, predict, read, release
+from ..lock.renewer import renewed
+from ..lock.run_process import RunProcess
 from ..providers.base import ClusterRef, NotReadyYet, Provider, ProviderError
 from ..providers.factory import ProviderFactory, checked
 from ..providers.model import ClusterRequest, ObservedCluster
@@ -72,19 +74,21 @@ class TaskCluster:
             require_own(self.order, namespace)
 
     @contextlib.contextmanager
-    def locked(self, lock: Lock | None, holder: str, check_mode: bool) -> Iterator[Provider]:
-        """The provider under the lock of the run, or under the cluster's own, which is held within the context."""
+    def locked(self, lock: Lock | None, holder: str, check_mode: bool, run: RunProcess) -> Iterator[Provider]:
+        """The provider under the lock of the run, or under the cluster's own, which is held within the context while `run` lives."""
         kube, own = self.ref.kube, lock is None
         if lock is None and check_mode:
             state = read(kube, self.lock_namespace, self.lock_name, site=self.names.site_namespace)
             lock = predict(state, holder, DURATION, kube.server_time())
         elif lock is None:
-            lock = acquire(kube, self.lock_namespace, self.lock_name, holder, site=self.names.site_namespace)
+            lock = acquire(kube, self.lock_namespace, self.lock_name, holder, site=self.names.site_namespace, alive=run.require)
         try:
+            run.require()
             if own:  # a run has checked it when it prepared the order
                 self._require_own_namespace()
             writer = FencedWriter(kube, lock, self.names.lock_token_annotation, check_mode)
-            yield ProviderFactory.for_cluster(self.provider, replace(self.ref, writer=writer, check_mode=check_mode))
+            with renewed(kube, lock, run) if own and not check_mode else contextlib.nullcontext():
+                yield ProviderFactory.for_cluster(self.provider, replace(self.ref, writer=writer, check_mode=check_mode))
         finally:
             if own and not check_mode:
                 release(kube, lock)

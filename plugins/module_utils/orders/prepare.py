@@ -17,6 +17,8 @@ from ..infrastructure.site_settings import SiteSettings
 from ..kube.errors import Forbidden, KubeError, Unauthorized
 from ..lock.fenced_writer import Change
 from ..lock.lease import DURATION, Lock, LockHeld, LockLost, LockState, acquire, predict, read
+from ..lock.renewer import Renewer
+from ..lock.run_process import RunEnded
 from ..providers.factory import ProviderFactory
 from ..providers.model import TRUE
 from ..templates.catalogue import resolve
@@ -93,13 +95,20 @@ class Roles:
 
 
 class Preparation:
-    """Prepares orders for one step of their templates."""
+    """Prepares orders for one step of their templates. The `renewer` renews their locks; without it they expire."""
 
     def __init__(
-        self, run: Run, step: Action, job: Job | None = None, roles: Roles | None = None, site: SiteSettings | KubeError | None = None
+        self,
+        run: Run,
+        step: Action,
+        job: Job | None = None,
+        roles: Roles | None = None,
+        renewer: Renewer | None = None,
+        site: SiteSettings | KubeError | None = None,
     ) -> None:
         """An error as `site` fails each order, unless it is to be deleted."""
         self._run = run
+        self._renewer = renewer
         self._site = site or SiteSettings()
         self._step = step
         self._job = job
@@ -126,6 +135,8 @@ class Preparation:
         except LockHeld as held:
             return SkippedOrder(namespace, name, "AlreadyRunning", str(held))
         try:
+            if self._renewer:
+                self._renewer.keep(lock)
             if before.holder or lock.token != before.token + 1:
                 # Another run held it until now, and may have changed the order or finished with it.
                 order = self._find_again(order)
@@ -135,8 +146,11 @@ class Preparation:
         except OrderGone as error:
             self._finalization.release(lock)
             return SkippedOrder(namespace, name, "NotFound", str(error))
+        except RunEnded:
+            self._finalization.release(lock)
+            raise
         except (TemplateError, KubeError) as error:
-            return self._reject(order, lock, error)
+            return self.reject(order, lock, error)
 
     def _skipped(self, order: ClusterOrder) -> SkippedOrder | None:
         called = f"ClusterOrder {order.namespace}/{order.name}"
@@ -147,7 +161,8 @@ class Preparation:
             return SkippedOrder(order.namespace, order.name, "Deleting", f"{called} is being deleted.")
         return None
 
-    def _reject(self, order: ClusterOrder, lock: Lock, error: TemplateError | KubeError) -> SkippedOrder:
+    def reject(self, order: ClusterOrder, lock: Lock, error: TemplateError | KubeError) -> SkippedOrder:
+        """Write why this run does not work on the order, and release its lock."""
         invalid = isinstance(error, TemplateError)
         # The site grants a missing permission; the order need not be changed after that.
         retryable = isinstance(error, KubeError) and (error.retryable or isinstance(error, Forbidden | Unauthorized))
@@ -172,7 +187,8 @@ class Preparation:
             before = replace(before, token=_token_above_all_earlier(kube.server_time()))
         if self._run.check_mode:
             return predict(before, holder, DURATION, kube.server_time(), wait_timeout)
-        return acquire(kube, namespace, name, holder, wait_timeout=wait_timeout, seen=before, site=before.site)
+        alive = self._renewer.run.require if self._renewer else lambda: None
+        return acquire(kube, namespace, name, holder, wait_timeout=wait_timeout, seen=before, site=before.site, alive=alive)
 
     def _find_again(self, order: ClusterOrder) -> ClusterOrder:
         found = self._run.find(order.namespace, order.name)

@@ -24,8 +24,9 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.common.types im
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Conflict
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
-from ansible_collections.openfleet.clusters.plugins.module_utils.lock import renewer as lease_renewer
-from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import Lock, LockHeld, LockLost
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import Lock, LockExpired, LockHeld, LockLost
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.renewer import Renewer
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.run_process import RunEnded, RunProcess, run_identity
 
 ORDER = "demo"
 SITE = lease.SITE_NAMESPACE
@@ -250,7 +251,8 @@ def test_after_a_loss_nothing_works_and_everything_says_so(kube: Kube, namespace
     lost = lease.acquire(kube, namespace, ORDER, "first")
     assert lease.verify(kube, lost).token == 1
     age(kube, the_lease(), 3600)
-    assert lease.verify(kube, lost).token == 1, "expired, but no other holder has acquired it"
+    with pytest.raises(LockExpired, match="has expired or is about to"):
+        lease.verify(kube, lost)  # although no other holder has acquired it
     lease.acquire(kube, namespace, ORDER, "second")
     before = the_lease()
     for work in (lease.renew, lease.verify):
@@ -570,9 +572,9 @@ def test_what_is_predicted_is_what_taking_it_gives(kube: Kube, namespace: str, e
 def test_a_run_is_called_the_same_in_all_its_tasks_and_different_from_every_other() -> None:
     other = subprocess.Popen(["sleep", "60"])
     try:
-        names = [lease_renewer.run_identity(os.getpid()), lease_renewer.run_identity(other.pid)]
-        assert lease_renewer.run_identity(os.getpid()) == names[0]
-        names.append(lease_renewer.run_identity(os.getpid(), "orders/demo"))
+        names = [run_identity(os.getpid()), run_identity(other.pid)]
+        assert run_identity(os.getpid()) == names[0]
+        names.append(run_identity(os.getpid(), "orders/demo"))
         assert len(set(names)) == 3
         assert names[0].startswith(f"local-{os.getpid()}-") and names[1].startswith(f"local-{other.pid}-")
     finally:
@@ -590,10 +592,10 @@ def test_a_later_process_with_the_same_id_is_another_run(monkeypatch: pytest.Mon
         return real(path, **options)
 
     monkeypatch.setattr(Path, "read_text", read_text)
-    first = lease_renewer.run_identity(4711)
-    assert lease_renewer.run_identity(4711) == first
+    first = run_identity(4711)
+    assert run_identity(4711) == first
     started["at"] = 101
-    assert lease_renewer.run_identity(4711) != first
+    assert run_identity(4711) != first
 
 
 # As other clients read it
@@ -698,9 +700,10 @@ def start(options: dict[str, Any], playbook: subprocess.Popen[bytes], renewers: 
     """Start a renewer for the stand-in playbook."""
 
     def start_one(*locks: Lock, **more: Any) -> subprocess.Popen[bytes]:
-        process = lease_renewer.start(options | more, locks, playbook.pid)
-        renewers.append(process)
-        return process
+        with Renewer(options | more, RunProcess(playbook.pid)) as renewer:
+            renewers.append(renewer.process)
+            renewer.keep_all(locks)
+        return renewer.process
 
     return start_one
 
@@ -756,12 +759,15 @@ def test_the_renewer_ends_at_once_with_the_playbook_however_long_the_duration(
 
 
 def test_a_renewer_whose_playbook_has_ended_already_ends_too(
-    kube: Kube, namespace: str, start: Start, playbook: subprocess.Popen[bytes]
+    kube: Kube, namespace: str, options: dict[str, Any], playbook: subprocess.Popen[bytes]
 ) -> None:
-    held = lease.acquire(kube, namespace, ORDER, "playbook", duration=3600)
+    held, run = lease.acquire(kube, namespace, ORDER, "playbook", duration=3600), RunProcess(playbook.pid)
     playbook.kill()
     playbook.wait()
-    assert start(held).wait(60) == 0
+    with Renewer(options, run) as renewer:
+        with pytest.raises(RunEnded):
+            renewer.keep(held)
+        assert renewer.process.wait(60) == 0
 
 
 @pytest.mark.parametrize("seconds", [1.5, 8])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -144,16 +143,17 @@ def test_a_deleted_lease_does_not_block_the_order(orders: Orders) -> None:
     orders.remove()
 
 
-def test_a_run_that_sleeps_between_two_writes_finds_its_lock_lost(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_sleeps_between_two_writes_finds_its_lock_lost(orders: Orders) -> None:
     """The objects that it has yet to write still have its token, because the next run did not need to change them."""
     kube = Kube.connect({"kubeconfig": str(orders.hub.kubeconfig)})
     items = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": orders.namespace}} for name in "ab"]
-    writer = FencedWriter(kube, lease.acquire(kube, orders.namespace, "demo", "sleeper"), "example.com/token")
+    now = [1000.0]
+    held = lease.acquire(kube, orders.namespace, "demo", "sleeper")
+    writer = FencedWriter(kube, held, "example.com/token", clock=lambda: now[0])
     writer.apply(items)
     orders.expire_lock()
     lease.acquire(kube, orders.namespace, "demo", "another")
-    slept = time.monotonic() + lease.DURATION + 1
-    monkeypatch.setattr(time, "monotonic", lambda: slept)
+    now[0] += lease.DURATION + 1
     with pytest.raises(lease.LockLost):
         writer.apply([item | {"data": {"late": "yes"}} for item in items])
     with pytest.raises(lease.LockLost):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.clock import boottime
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.clock import boottime
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.decision import DecisionStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import DocumentStore, WorkloadRef
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import Lease

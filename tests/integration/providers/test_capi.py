@@ -37,7 +37,7 @@ class Site:
         hub.wait(f"clusterclass/{CLASS_NAME}", "-n", namespace, "--for=condition=VariablesReady")
 
     def provider(self, name: str) -> Provider:
-        lock = lease.acquire(self.kube, self.namespace, name, "test")
+        lock = lease.acquire(self.kube, self.namespace, name, "test", duration=3600)
         writer = FencedWriter(self.kube, lock, TOKEN_ANNOTATION)
         return ProviderFactory.for_cluster("capi", ClusterRef(self.kube, name, self.namespace, {ORDER_LABEL: name}, writer=writer))
 

@@ -40,7 +40,7 @@ class Site:
         self.kube = Kube.connect({"kubeconfig": str(hub.kubeconfig)})
         self.namespace = namespace
         self._hub = hub
-        self._lock = acquire(self.kube, namespace, "demo", "the tests")
+        self._lock = acquire(self.kube, namespace, "demo", "the tests", duration=3600)
 
     def provider(self, kube: Kube | None = None) -> ClusterProvider:
         used = kube or self.kube

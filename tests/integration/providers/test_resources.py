@@ -53,7 +53,7 @@ def kube(hub: Access) -> Kube:
 @pytest.fixture
 def at(kube: Kube, hub: Access, namespace: str) -> Callable[..., Provider]:
     """A provider with a lock. That the cluster is the hub itself, by another connection, makes no difference."""
-    lock = lease.acquire(kube, namespace, "demo", "test")
+    lock = lease.acquire(kube, namespace, "demo", "test", duration=3600)
 
     def make(check_mode: bool = False) -> Provider:
         own = Kube.connect({"kubeconfig": str(hub.kubeconfig)})

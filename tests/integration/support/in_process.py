@@ -25,6 +25,8 @@ from ansible.template import Templar
 from ansible_collections.openfleet.clusters.plugins.action import cluster_order_adopt, cluster_order_finish, cluster_order_prepare
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import ORDERS
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import Lock
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.run_process import RunProcess
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import find_templates
 
 ENTRIES = {"provision": "install", "post_install": "post_install", "delete": "delete"}
@@ -42,12 +44,31 @@ def _templates(_paths: Sequence[str]) -> Any:
     return find_templates([str(folder) for folder in _folders.get()])
 
 
+class NoRenewer:
+    """Stands for the process that renews the locks of a run: it starts none, so the locks expire."""
+
+    def __init__(self, _options: Mapping[str, Any], run: RunProcess) -> None:
+        self.run = run
+
+    def __enter__(self) -> NoRenewer:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        pass
+
+    def keep(self, _lock: Lock) -> None:
+        pass
+
+    def confirm(self) -> None:
+        pass
+
+
 # What the actions ask Ansible's own process for: where collections are, whether a role can be read, and a process that renews locks.
 for _module in (cluster_order_adopt, cluster_order_prepare, cluster_order_finish):
     _module.AnsibleCollectionConfig = SimpleNamespace(collection_paths=[])  # type: ignore[attr-defined]
     _module.find_templates = _templates  # type: ignore[attr-defined]
 cluster_order_prepare.RoleCheck = lambda _loader: SimpleNamespace(problem=lambda _role, _entry: None)  # type: ignore[attr-defined]
-cluster_order_prepare.start = lambda *_arguments: None  # type: ignore[attr-defined]
+cluster_order_prepare.Renewer = NoRenewer  # type: ignore[attr-defined,misc,assignment]
 
 
 def act(module: str, arguments: Mapping[str, Any], *, check: bool = False, variables: Mapping[str, Any] | None = None) -> Object:

@@ -34,7 +34,7 @@ class Runs:
     name: str = field(default_factory=lambda: f"demo-{next(_numbers)}")
 
     def __post_init__(self) -> None:
-        self.lock = lease.acquire(self.kube, self.namespace, self.name, "the tests")
+        self.lock = lease.acquire(self.kube, self.namespace, self.name, "the tests", duration=3600)
 
     def provider(
         self, *, check_mode: bool = False, read_only: bool = False, kind: type[ClusterProvider] = ClusterProvider

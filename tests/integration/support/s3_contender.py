@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.clock import boottime
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.clock import boottime
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.decision import DecisionStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import DocumentStore, WorkloadRef
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import Lease, verify_epoch

@@ -6,7 +6,7 @@ import json
 import time
 
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.clock import boottime
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.clock import boottime
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import DocumentStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import RESTORED, Lease, read_lock, verify_epoch
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import StateStore

@@ -358,13 +358,16 @@ def test_an_error_in_a_watch_is_raised_as_what_it_is(server: FaultyServer, kube:
         READS["watch"](kube)
 
 
-def test_the_time_is_the_servers_and_goes_on_between_answers(server: FaultyServer, kube: Kube, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_is_the_servers_and_goes_on_between_answers_and_in_sleep(
+    server: FaultyServer, kube: Kube, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server.date = "Tue, 01 Jan 2030 00:00:00 GMT"  # type: ignore[attr-defined]
-    now = [1000.0]
-    monkeypatch.setattr(transport, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    now = {time.CLOCK_BOOTTIME: 1000.0}  # every other clock stands still while the machine sleeps
+    monkeypatch.setattr(time, "clock_gettime", lambda clock: now.get(clock, 0.0))
     assert str(kube.server_time()) == "2030-01-01 00:00:00+00:00"
-    now[0] += 90.5
+    now[time.CLOCK_BOOTTIME] += 90.5
     assert str(kube.server_time()) == "2030-01-01 00:01:30.500000+00:00"
+    assert str(kube.latest_server_time()) == "2030-01-01 00:01:31.500000+00:00", "a Date has full seconds"
     assert len(server.seen) == 1, "it is not asked for again"
 
 

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The clock that leases count on. It is never compared with the clock of another machine."""
+"""The clock that deadlines of locks and leases count on. It is never compared with the clock of another machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def boottime(clock: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)) -> float:
-    """Seconds since boot, time asleep included: a leader must know for how long its machine slept."""
+    """Seconds since boot, time asleep included: a holder must know for how long its machine slept."""
     return time.clock_gettime(clock)
 
 
