@@ -27,7 +27,7 @@ class ActionModule(StateAction):
         if parameters["decision"] is not None:
             changes = {name: parameters[name] for name in ("decision", "step") if parameters[name] is not None}
             before, after = self.write_state(store, documents, states, changes, parameters)
-            outdated = decisions.read().is_older_than(before) if self.check_mode else decisions.publish(after)
+            outdated = decisions.read().is_replaced_by(before) if self.check_mode else decisions.publish(after)
             changed = outdated or after.revision != before.revision
         return {
             "changed": changed,

@@ -16,7 +16,7 @@ WRITE_ATTEMPTS = 10
 
 @dataclass(frozen=True)
 class PublishedDecision:
-    """The decision as published, and the revision of the state that it is from."""
+    """The decision as published, and the epoch and revision of the state that it is from."""
 
     decision: Content = field(default_factory=dict)
     epoch: int = 0
@@ -24,11 +24,20 @@ class PublishedDecision:
     document: Document | None = field(default=None, compare=False, repr=False)
 
     def is_older_than(self, state: State) -> bool:
-        return self.revision < state.revision and self.decision != state.decision
+        """By epoch first: the revisions of a state that was deleted and written anew begin again."""
+        return (self.epoch, self.revision) < (state.epoch, state.revision)
+
+    def is_replaced_by(self, state: State) -> bool:
+        """Whether readers of the decision see another one once that of the state is published."""
+        return self.is_older_than(state) and self.decision != state.decision
 
 
 class DecisionStore:
-    """The published decision. It follows the state and never goes back to an older revision."""
+    """The published decision. It follows the state by epoch and revision, and never goes back.
+
+    A decision that is the same as before is published too: otherwise a publication that arrives late, of a revision between, would
+    replace it.
+    """
 
     def __init__(self, documents: DocumentStore, workload: WorkloadRef) -> None:
         self.workload = workload
@@ -47,7 +56,7 @@ class DecisionStore:
         return PublishedDecision(decision, epoch, revision, document)
 
     def publish(self, state: State) -> bool:
-        """Publish the decision of a state. True if the published decision was older."""
+        """Publish the decision of a state. True if readers see another decision than before."""
         for _attempt in range(WRITE_ATTEMPTS):
             published = self.read()
             if not published.is_older_than(state):
@@ -57,5 +66,5 @@ class DecisionStore:
                 self._documents.write(self._key, content, published.document)
             except (PreconditionFailed, NoSuchKey):
                 continue
-            return True
+            return published.is_replaced_by(state)
         raise CoordinationError(f"The decision of {self.workload} changes faster than it can be published. Find the second writer.")

@@ -86,7 +86,7 @@ class JudgingBucket(MemoryBucket):
         super().__init__()
         self.simulation, self.inner, self.objects = simulation, inner, inner.objects
         self.revisions: list[dict[str, Any]] = []
-        self.published_revision = 0
+        self.published = (0, 0)
 
     def write(self, key: str, body: bytes, match: str | None) -> str:
         before = self.objects.get(key)
@@ -99,9 +99,10 @@ class JudgingBucket(MemoryBucket):
                 raise Violation(f"revision {content['revision']} follows on {self.revisions[-1]['revision']}")
             self.revisions.append(content)
         elif key == DECISION:
-            if content["revision"] < self.published_revision:
-                raise Violation("the published decision went back to an older revision")
-            self.published_revision = content["revision"]
+            published = (content["epoch"], content["revision"])
+            if published < self.published:
+                raise Violation("the published decision went back to an older epoch or revision")
+            self.published = published
         elif key.startswith(HISTORY) and before is not None and before != body:
             raise Violation(f"{key} was written twice")
         return etag

@@ -103,7 +103,34 @@ def test_published_decision_follows_the_state_and_never_goes_back(documents: Doc
     second = states.write(1, {"decision": {"cluster": "west"}})
     assert decisions.publish(second)
     assert not decisions.publish(first)
-    assert not decisions.publish(states.write(1, {"step": "More"}))
+    more = states.write(1, {"step": "More"})
+    assert not decisions.publish(more), "the decision is the same"
     current = decisions.read()
-    assert (current.decision, current.revision) == ({"cluster": "west"}, second.revision)
+    assert (current.decision, current.epoch, current.revision) == ({"cluster": "west"}, 1, more.revision)
     assert decisions.read(current) is current
+
+
+def test_a_late_publication_does_not_replace_a_decision_that_was_taken_again(documents: DocumentStore, states: StateStore) -> None:
+    decisions = DecisionStore(documents, WORKLOAD)
+    states.seal(1)
+    decisions.publish(states.write(1, {"decision": {"cluster": "east"}}))
+    late = states.write(1, {"decision": {"cluster": "west"}})
+    decisions.publish(states.write(1, {"decision": {"cluster": "east"}}))
+    assert not decisions.publish(late)
+    assert decisions.read().decision == {"cluster": "east"}
+
+
+def test_the_decision_of_a_later_epoch_is_published_whatever_its_revision(
+    bucket: MemoryBucket, documents: DocumentStore, states: StateStore
+) -> None:
+    decisions = DecisionStore(documents, WORKLOAD)
+    states.seal(1)
+    before = [states.write(1, {"decision": {"cluster": name}}) for name in ("east", "west", "east")][-1]
+    decisions.publish(before)
+    bucket.objects.pop(WORKLOAD.key("state"))  # by hand: the revisions begin again
+    states.seal(2)
+    anew = states.write(2, {"decision": {"cluster": "north"}})
+    assert anew.revision < before.revision
+    assert decisions.publish(anew)
+    assert not decisions.publish(before)
+    assert decisions.read().decision == {"cluster": "north"}
