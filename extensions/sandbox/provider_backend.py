@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from ...plugins.module_utils.common.types import Object
+from ...plugins.module_utils.kube.allowed_addresses import AllowedAddresses
 from ...plugins.module_utils.kube.client import Kube
 from ...plugins.module_utils.kube.config import Target
 from ...plugins.module_utils.lock import lease
@@ -140,7 +141,15 @@ class Backend(ABC):
             self._locks[name] = lease.acquire(self.kube, self.namespace, name, "conformance", duration=3600)
         used = kube or Kube.connect({"kubeconfig": str(self.proxy.kubeconfig)})
         writer = FencedWriter(used, self._locks[name], TOKEN_ANNOTATION, check_mode)
-        ref = ClusterRef(used, name, self.namespace, labels={ORDER_LABEL: name}, writer=writer, check_mode=check_mode)
+        ref = ClusterRef(
+            used,
+            name,
+            self.namespace,
+            labels={ORDER_LABEL: name},
+            writer=writer,
+            check_mode=check_mode,
+            allowed_addresses=AllowedAddresses.of(["127.0.0.0/8"]),  # every cluster of a test is on this machine
+        )
         return ProviderFactory.for_cluster(self.TYPE, ref)
 
     def asked(self, request: ClusterRequest) -> ClusterRequest:

@@ -76,6 +76,7 @@ ORDERS: Spec = {
     "api_group": {"type": "str", "default": DEFAULT_GROUP},
     "controller": {"type": "str", "choices": ["self", "external"], "default": "self"},
     "site_namespace": {"type": "str", "default": "openfleet-system"},
+    "allowed_addresses": {"type": "list", "elements": "str", "default": []},
 }
 SELECTION: Spec = {"name": {"type": "str"}, "namespace": {"type": "str"}, "orders": {"type": "list", "elements": "raw", "default": []}}
 

@@ -13,6 +13,7 @@ from typing import Any
 from ..common.argument_checker import ArgumentChecker
 from ..common.argument_spec_reader import read_options
 from ..common.argument_specs import KUBERNETES, ORDERS, connection
+from ..kube.allowed_addresses import AllowedAddresses
 from ..orders.model import Names
 from .third_party import MISSING
 
@@ -118,6 +119,10 @@ class Settings:
         problems += [f"{name} must be at least 1" for name in AT_LEAST_ONE if values.get(name, 1) < 1]
         if not _is_absolute(values.get("kubeconfig")):
             problems.append("kubeconfig must be an absolute path: runs start in folders of their own")
+        try:
+            AllowedAddresses.of(values.get("allowed_addresses", []))
+        except ValueError as error:
+            problems.append(str(error))
         webhook = Webhook(**values.get("webhook", {}))
         problems += webhook.problems()
         if problems:

@@ -112,6 +112,7 @@ def _add_order(cluster: FleetCluster, order: ClusterOrder, templates: Mapping[st
             "api_group": order.names.group,
             "controller": "external" if order.names.external_controller else "self",
             "site_namespace": order.names.site_namespace,
+            "allowed_addresses": order.names.allowed_addresses.entries,
             "provider": provider,
         },
     }

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from ..common.third_party import MISSING, urllib3
 from ..common.types import Object
 from .config import Target, target
+from .connections import Limits
 from .errors import ApplyConflict, BadCredentials, Conflict, Gone, KubeError, NotFound, ServerError, Unreachable, error_from
 from .rest_mapper import RestMapper
 from .transport import CONNECT_SECONDS, USER_AGENT, Transport, reason_of
@@ -51,15 +52,21 @@ class ObjectList(list[Object]):
 class Kube:
     """The API of one cluster.
 
-    `tries` is how often a request is sent at most, where repeating it is safe. Writes are those of `field_manager`.
+    `tries` is how often a request is sent at most, where repeating it is safe. Writes are those of `field_manager`. `limits` are for
+    clusters that the site does not trust.
     """
 
     def __init__(
-        self, cluster: Target, timeout: urllib3.Timeout | None = None, tries: int = TRIES, field_manager: str = FIELD_MANAGER
+        self,
+        cluster: Target,
+        timeout: urllib3.Timeout | None = None,
+        tries: int = TRIES,
+        field_manager: str = FIELD_MANAGER,
+        limits: Limits | None = None,
     ) -> None:
         self.target = cluster
         self._field_manager = field_manager
-        self._transport = Transport(cluster, timeout, tries, CONNECTIONS)
+        self._transport = Transport(cluster, timeout, tries, CONNECTIONS, limits)
         self._mapper = RestMapper(self._transport)
         self._cluster_id = ""
 
@@ -101,6 +108,8 @@ class Kube:
             try:
                 while True:
                     answer = self._transport.json("GET", path, f"list {kind}", query)
+                    if not _is_list(answer):
+                        raise ServerError(f"list {kind}: {self.target.server} does not answer with a list of objects; check the address.")
                     items += [{"apiVersion": api_version, "kind": kind} | item for item in answer["items"]]
                     items.resource_version = answer["metadata"].get("resourceVersion", "")
                     query["continue"] = answer["metadata"].get("continue", "")
@@ -228,7 +237,8 @@ class Kube:
     def cluster_id(self) -> str:
         """A unique id of the cluster: the uid of a namespace that cannot be deleted. It is read once."""
         if not self._cluster_id:
-            self._cluster_id = str(self.get("v1", "Namespace", "kube-system")["metadata"]["uid"])
+            metadata = self.get("v1", "Namespace", "kube-system").get("metadata")
+            self._cluster_id = str(metadata.get("uid") or "") if isinstance(metadata, dict) else ""
         return self._cluster_id
 
     def readyz(self) -> None:
@@ -237,7 +247,7 @@ class Kube:
             self._transport.request("GET", "/readyz", "check that the server is ready", {"verbose": "true"})
         except ServerError as error:
             failed = re.findall(r"^\[-\](\S+) failed", str(error), re.MULTILINE)
-            raise ServerError(f"{self.target.server} is not ready: {', '.join(failed) or error}.") from error
+            raise ServerError(f"{self.target.server} is not ready: {', '.join(failed) or str(error).rstrip('.')}.") from error
 
     def server_time(self) -> datetime.datetime | None:
         """The server's own time, never ahead of it and up to a second behind; None where a proxy removes it from responses."""
@@ -286,6 +296,13 @@ def _called(kind: str, name: str, namespace: str | None) -> str:
 
 def _called_of(item: Object) -> str:
     return _called(item["kind"], item["metadata"].get("name", ""), item["metadata"].get("namespace"))
+
+
+def _is_list(answer: Object) -> bool:
+    items = answer.get("items")
+    if not isinstance(items, list) or not isinstance(answer.get("metadata"), dict):
+        return False
+    return all(isinstance(item, dict) and isinstance(item.get("metadata"), dict) for item in items)
 
 
 def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from ..common.text import shortened
 from ..common.third_party import yaml
 from .errors import BadCredentials
 
@@ -68,6 +69,7 @@ class Target:
     impersonate_user: str = ""
     impersonate_groups: tuple[str, ...] = ()
     plugin: Mapping[str, Any] | None = field(default=None, repr=False)
+    foreign: bool = False  # a server that others have named: its answers are not repeated
     _plugin_until: datetime.datetime | None = field(default=None, repr=False)
     _plugin_ran: bool = field(default=False, repr=False)
     _plugin_guard: threading.RLock = field(default_factory=threading.RLock, repr=False, compare=False)
@@ -151,11 +153,17 @@ def target(options: Mapping[str, Any], environment: Mapping[str, str] | None = N
     if not found.server.startswith(("https://", "http://")):
         found.server = f"https://{found.server}"
     try:
-        valid = bool(urlsplit(found.server).hostname) and urlsplit(found.server).port != 0
+        parts = urlsplit(found.server)
+        # A request has its own path and query, which one of the address would change: ?, # and user:password@.
+        valid = bool(parts.hostname) and parts.port != 0 and not {"?", "#", "@"}.intersection(found.server)
     except ValueError:
         valid = False
     if not valid:
-        raise BadCredentials(f"The address {found.server} is not valid; it looks like https://api.example.com:6443.")
+        # With an account in it, it is a secret.
+        address = "of the server" if "@" in found.server else shortened(found.server, 255)
+        raise BadCredentials(
+            f"The address {address} is not valid; it looks like https://api.example.com:6443, without a query, fragment or account."
+        )
     return found
 
 

@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ..common.text import shortened
+
 
 class KubeError(Exception):
     """The base of the family. `retryable` says whether the same request may succeed later, unchanged."""
@@ -17,6 +19,13 @@ class KubeError(Exception):
 
 class BadCredentials(KubeError):
     """The connection is configured wrongly: no such kubeconfig, context, file, or plugin."""
+
+
+class AddressNotAllowed(KubeError):
+    """The site does not connect to this host for a tenant."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(f"The site does not allow connections to {shortened(host, 255)}: ask its operator to add it to allowed_addresses.")
 
 
 class Unreachable(KubeError):
@@ -120,6 +129,21 @@ def error_from(status: int, body: Any, what: str) -> KubeError:
     }
     kind, text = simple.get(status, (ServerError if status >= 500 else KubeError, message))
     return kind(f"{what}: {text}")
+
+
+def foreign_error(status: int, what: str) -> KubeError:
+    """The error for a response of a server that the site does not trust. Nothing of the response is in it but its status."""
+    known: dict[int, tuple[type[KubeError], str]] = {
+        401: (Unauthorized, "the cluster does not accept the credentials; check the kubeconfig"),
+        403: (Forbidden, "the account of the kubeconfig has no permission"),
+        404: (NotFound, "the cluster does not have it"),
+        409: (Conflict, "it has changed, or exists already"),
+        410: (Gone, "the list is too old"),
+        429: (TooManyRequests, "the cluster is overloaded; try again later"),
+    }
+    kind, reason = known.get(status, (ServerError if status >= 500 else KubeError, "the request failed"))
+    text = f"{what}: {reason} (HTTP status {status})"
+    return Invalid(text, []) if status in (400, 422) else kind(text)
 
 
 def _owners(causes: list[Mapping[str, Any]]) -> dict[str, list[str]]:

@@ -21,7 +21,17 @@ from urllib.parse import urlencode, urlsplit
 from ..common.third_party import urllib3
 from ..common.types import Object
 from .config import Target
-from .errors import BadCredentials, KubeError, ServerError, Unauthorized, Unreachable, Untrusted, error_from
+from .connections import Budget, Limits, TooLarge, check_allowed, pool_classes
+from .errors import (
+    BadCredentials,
+    KubeError,
+    ServerError,
+    Unauthorized,
+    Unreachable,
+    Untrusted,
+    error_from,
+    foreign_error,
+)
 from .server_clock import ServerClock
 
 USER_AGENT = "openfleet.clusters"
@@ -32,9 +42,12 @@ REFUSED_CERTIFICATE = re.compile(r"ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA|ACCESS_DE
 
 
 class Transport:
-    """Up to `connections` to one server. `tries` is how often a request is sent at most, where repeating it is safe."""
+    """Up to `connections` to one server. `tries` is how often a request is sent at most, where repeating it is safe.
 
-    def __init__(self, target: Target, timeout: urllib3.Timeout | None, tries: int, connections: int) -> None:
+    A read time-out is for the whole of a response. Nothing that a foreign server answers is repeated in an error.
+    """
+
+    def __init__(self, target: Target, timeout: urllib3.Timeout | None, tries: int, connections: int, limits: Limits | None = None) -> None:
         self.target = target
         self.requests = 0
         self._tries = tries
@@ -42,6 +55,7 @@ class Transport:
         self._timeout = timeout or urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
         self.clock = ServerClock()
         self._login = threading.Lock()
+        self._budget = Budget(limits or Limits())
         self.pool = self._new_pool()
 
     def request(
@@ -67,17 +81,27 @@ class Transport:
             wait = FIRST_WAIT * 2 ** (attempt - 1)
             headers = self._headers(content_type)
             pool = self.pool
+            self._check_budget(what)
             try:
                 self.requests += 1
                 sent = self.clock.now()
                 response = pool.request(
-                    method, url, body=data, headers=headers, preload_content=preload, timeout=timeout or self._timeout, redirect=False
+                    method,
+                    url,
+                    body=data,
+                    headers=headers,
+                    preload_content=preload,
+                    # We ask for no compression; a small answer could unpack to any size.
+                    decode_content=False,
+                    timeout=timeout or self._timeout,
+                    redirect=False,
                 )
             except urllib3.exceptions.HTTPError as error:
                 never_sent = isinstance(error, urllib3.exceptions.NewConnectionError | urllib3.exceptions.ConnectTimeoutError)
-                if attempt == self._tries or not (method == "GET" or never_sent) or isinstance(error, urllib3.exceptions.SSLError):
+                final = isinstance(error, urllib3.exceptions.SSLError) or isinstance(innermost(error), TooLarge)
+                if attempt == self._tries or not (method == "GET" or never_sent) or final:
                     raise self._unreachable(error, what) from error
-                time.sleep(wait)
+                self._sleep(wait)
                 continue
             self.clock.note(_date(response), sent)
             if response.status < 300:
@@ -85,14 +109,25 @@ class Transport:
             again = response.status == 429 or (method == "GET" and response.status >= 500)
             renew = response.status == 401 and not renewed and attempt < self._tries and self._renew_credentials(pool)
             if not renew and (not again or attempt == self._tries):
-                raise error_from(response.status, _content(response), what)
+                raise foreign_error(response.status, what) if self.target.foreign else error_from(response.status, _content(response), what)
             response.drain_conn()
             if renew:
                 renewed = True
                 continue
             retry_after = response.headers.get("Retry-After", "")
-            time.sleep(min(LONGEST_WAIT, max(wait, float(retry_after if retry_after.isdecimal() else 0))))
+            self._sleep(min(LONGEST_WAIT, max(wait, float(retry_after if retry_after.isdecimal() else 0))))
         raise AssertionError("the last try returns or raises")
+
+    def _check_budget(self, what: str) -> None:
+        if self._budget.is_spent():
+            limits = self._budget.limits
+            raise Unreachable(
+                f"{what}: {self.target.server} takes too long or sends too much; all requests to it together may take "
+                f"{limits.total_seconds:g} s and {limits.total_bytes or 0:,} bytes."
+            )
+
+    def _sleep(self, seconds: float) -> None:
+        time.sleep(max(0.0, min(seconds, self._budget.seconds_left())))
 
     def json(
         self,
@@ -126,15 +161,24 @@ class Transport:
             if not self.target.verify:
                 # The user has switched verification off; a warning would only clutter what a task prints.
                 urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
-        if not self.target.proxy or _bypasses_proxy(urlsplit(self.target.server).hostname or "", self.target.no_proxy):
-            return urllib3.PoolManager(**settings)
+        host = urlsplit(self.target.server).hostname or ""
+        if not self.target.proxy or _bypasses_proxy(host, self.target.no_proxy):
+            return self._bounded(urllib3.PoolManager(**settings))
+        if self._budget.limits.addresses is not None:
+            # The proxy connects to the server, so that each connection checks the address of the proxy only.
+            check_allowed(host, self._budget.limits.addresses, CONNECT_SECONDS)
         try:
             account = urllib3.util.parse_url(self.target.proxy).auth
-            return urllib3.ProxyManager(self.target.proxy, proxy_headers=urllib3.make_headers(proxy_basic_auth=account), **settings)
+            headers = urllib3.make_headers(proxy_basic_auth=account)
+            return self._bounded(urllib3.ProxyManager(self.target.proxy, proxy_headers=headers, **settings))
         except urllib3.exceptions.HTTPError:
             raise BadCredentials(
                 f"The proxy for {self.target.server} is not a valid address; it looks like http://proxy.example.com:3128."
             ) from None
+
+    def _bounded(self, pool: urllib3.PoolManager) -> urllib3.PoolManager:
+        pool.pool_classes_by_scheme = pool_classes(self._budget)
+        return pool
 
     def _renew_credentials(self, refused: urllib3.PoolManager) -> bool:
         """Run the credential plugin and open new connections, once however many threads were refused. False without a plugin."""
@@ -146,6 +190,8 @@ class Transport:
         return True
 
     def _unreachable(self, error: Exception, what: str) -> KubeError:
+        if self.target.foreign:
+            return self._foreign_unreachable(error, what)
         reason = reason_of(error)
         if REFUSED_CERTIFICATE.search(reason):
             return Unauthorized(f"{what}: {self.target.server} refuses the client certificate ({reason}); check the kubeconfig.")
@@ -155,6 +201,30 @@ class Transport:
                 "set ca_cert to its authority, and use an address that it is for."
             )
         return Unreachable(f"{what}: {self.target.server} does not answer ({reason}); check the address, the network and the proxy.")
+
+    def _foreign_unreachable(self, error: Exception, what: str) -> KubeError:
+        inner, exceptions = innermost(error), urllib3.exceptions
+        text = str(inner)
+        if REFUSED_CERTIFICATE.search(text):
+            return Unauthorized(f"{what}: {self.target.server} refuses the client certificate; check the kubeconfig.")
+        if "certificate verify failed" in text or "CERTIFICATE_VERIFY_FAILED" in text:
+            return Untrusted(
+                f"{what}: the certificate of {self.target.server} is not trusted; put its authority into the kubeconfig, "
+                "and use an address that it is for."
+            )
+        if isinstance(error, exceptions.TimeoutError) or isinstance(inner, TimeoutError):
+            reason = "timed out"
+        elif isinstance(inner, TooLarge):
+            reason = "the answer is too large"
+        elif isinstance(error, exceptions.NameResolutionError):
+            reason = "the name cannot be resolved"
+        elif isinstance(error, exceptions.SSLError):
+            reason = "no connection by TLS"
+        elif isinstance(error, exceptions.NewConnectionError):
+            reason = "no connection"
+        else:
+            reason = "the answer is incomplete, or not HTTP"
+        return Unreachable(f"{what}: {self.target.server} does not answer ({reason}); check the address and the network.")
 
 
 def _date(response: urllib3.BaseHTTPResponse) -> datetime.datetime | None:
@@ -175,10 +245,15 @@ def _content(response: urllib3.BaseHTTPResponse) -> Any:
 
 def reason_of(error: BaseException) -> str:
     """The innermost cause, without the addresses of objects that urllib3 puts in front of it."""
+    inner = innermost(error)
+    return str(inner).rpartition(": ")[2] if isinstance(inner, urllib3.exceptions.NewConnectionError) else str(inner)
+
+
+def innermost(error: BaseException) -> BaseException:
     inner = error
     while causes := [cause for cause in (getattr(inner, "reason", None), *inner.args) if isinstance(cause, BaseException)]:
         inner = causes[-1]
-    return str(inner).rpartition(": ")[2] if isinstance(inner, urllib3.exceptions.NewConnectionError) else str(inner)
+    return inner
 
 
 def _bypasses_proxy(host: str, no_proxy: str) -> bool:

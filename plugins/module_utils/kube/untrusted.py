@@ -3,7 +3,8 @@
 """Kubeconfigs from Secrets that other accounts can write: validated, and checked for expiry. It sends nothing.
 
 An account that may write such a Secret must gain nothing on the machine that uses it. So a kubeconfig that names a command to run or a
-file to read is refused, and nothing of this machine's environment is merged into it. No error quotes a kubeconfig.
+file to read is refused, and nothing of this machine's environment is merged into it. It is read at a bounded cost. No error quotes a
+kubeconfig, nor what its server answers.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from ..common.third_party import yaml
+from ..common import bounded_yaml
 from ..common.types import Object
 from .config import Target, target
 from .errors import BadCredentials
@@ -46,8 +47,11 @@ def kubeconfig_of(secret: Object, endpoint: str = "", key: str = KEY) -> Object:
     return content
 
 
-def target_of(kubeconfig: Object) -> Target:
-    """The cluster that the kubeconfig is for, and the credentials for it; one without any is refused."""
+def target_of(kubeconfig: Object, *, foreign: bool = True) -> Target:
+    """The cluster that the kubeconfig is for, and the credentials for it; one without any is refused.
+
+    A `foreign` server is one that others have named, and may be no cluster at all: its answers are not repeated.
+    """
     self_contained(kubeconfig, "This is a kubeconfig")
     try:
         # Without this process's environment, which is for the hub.
@@ -56,6 +60,7 @@ def target_of(kubeconfig: Object) -> Target:
         raise BadKubeconfig(str(error)) from None
     if not (found.token or found.certificate or found.username):
         raise BadKubeconfig(f"The kubeconfig for {found.server} has no credentials; add a token or a client certificate.")
+    found.foreign = foreign
     return found
 
 
@@ -70,9 +75,10 @@ def _content(secret: Object, key: str, called: str) -> Object:
     if not data:
         raise BadKubeconfig(f"{called} has no key {key}; set it to the cluster's kubeconfig.")
     try:
-        content = yaml.safe_load(base64.b64decode(data))
-    # Deep nesting and data that is not text raise other errors in the parser.
-    except (yaml.YAMLError, binascii.Error, ValueError, RecursionError):
+        content = bounded_yaml.load(base64.b64decode(data))
+    except bounded_yaml.BadYaml as error:
+        raise BadKubeconfig(f"{called} has no kubeconfig in the key {key}, because that {error}; set it to the cluster's.") from None
+    except (binascii.Error, ValueError):
         content = None
     if not isinstance(content, dict):
         raise BadKubeconfig(f"{called} has no kubeconfig in the key {key}; set it to the cluster's.")

@@ -61,7 +61,7 @@ class TaskCluster:
     def by_name(cls, kube: Kube, names: Names, name: str, namespace: str, provider: str) -> TaskCluster:
         """A cluster without an order. Its labels distinguish it from others in the namespace."""
         labels = {f"{names.group}/cluster": label_value(name)}
-        ref = ClusterRef(kube, name, namespace, labels, names.resource_class_label)
+        ref = ClusterRef(kube, name, namespace, labels, names.resource_class_label, allowed_addresses=names.allowed_addresses)
         return cls(ref, provider, names, ObservedCluster(), lock_namespace=namespace, lock_name=name)
 
     def reader(self) -> Provider:

@@ -18,7 +18,7 @@ import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..common.third_party import yaml
+from ..common import bounded_yaml
 from ..common.types import Object
 from ..kube.client import Kube
 from ..kube.errors import KubeError, NotFound
@@ -123,8 +123,8 @@ def _inner(text: str) -> Iterator[str]:
             yield value
 
     try:
-        yield from under(yaml.safe_load(text), named_so=False)
-    except yaml.YAMLError:
+        yield from under(bounded_yaml.load(text), named_so=False)
+    except bounded_yaml.BadYaml:
         return
 
 

@@ -16,6 +16,8 @@ from ..common.argument_specs import DEFAULT_GROUP
 from ..common.text import as_reason, shortened
 from ..common.timestamps import format_time, parse_time
 from ..common.types import Object
+from ..kube.allowed_addresses import AllowedAddresses
+from ..kube.errors import Invalid
 from ..kube.kinds import register
 from ..lock.lease import SITE_NAMESPACE
 from ..providers.model import NodeRequest
@@ -40,16 +42,24 @@ CLUSTER_FAILED = "ClusterFailed"  # reason of a failure that the cluster reports
 
 @dataclass(frozen=True)
 class Names:
-    """The names on a hub, by the settings of a site that decide them: API group, controller of orders, namespace of the site."""
+    """The names on a hub, by the settings of a site that decide them: API group, controller of orders, namespace of the site.
+
+    `allowed_addresses` is the setting that says where clusters of tenants may be reached.
+    """
 
     group: str = DEFAULT_GROUP
     external_controller: bool = False
     site_namespace: str = SITE_NAMESPACE
+    allowed_addresses: AllowedAddresses = field(default_factory=AllowedAddresses)
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> Names:
         """From the options that all modules for orders share."""
-        return cls(parameters["api_group"], parameters["controller"] == "external", parameters["site_namespace"])
+        try:
+            allowed = AllowedAddresses.of(parameters["allowed_addresses"])
+        except ValueError as error:
+            raise Invalid(f"{error}.", ["allowed_addresses"]) from None
+        return cls(parameters["api_group"], parameters["controller"] == "external", parameters["site_namespace"], allowed)
 
     @property
     def api_version(self) -> str:

@@ -151,7 +151,14 @@ class ListView:
 def cluster_ref(kube: Kube, order: ClusterOrder) -> ClusterRef:
     """The reference to the cluster of an order, without permission to write."""
     names = order.names
-    return ClusterRef(kube, names.cluster_name(order.name), order.working_namespace, order.labels, names.resource_class_label)
+    return ClusterRef(
+        kube,
+        names.cluster_name(order.name),
+        order.working_namespace,
+        order.labels,
+        names.resource_class_label,
+        allowed_addresses=names.allowed_addresses,
+    )
 
 
 def provider_type(order: ClusterOrder) -> str:

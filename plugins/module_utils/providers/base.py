@@ -20,11 +20,16 @@ from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
 from ..common.types import Object
+from ..kube.allowed_addresses import AllowedAddresses
 from ..kube.client import Kube
+from ..kube.connections import Limits
 from ..kube.errors import KubeError
 from ..kube.untrusted import target_of
 from ..lock.fenced_writer import Change, FencedWriter
 from .model import Addon, ClusterRequest, IdentityProvider, Kubeconfig, NodeSet, ObservedCluster, Region, ResourceSet
+
+# Of a connection to a cluster, which its tenant administers: one that sends bytes for ever ends a task, and not the whole run.
+CLUSTER_LIMITS = Limits(response_bytes=2**26, total_bytes=2**28, total_seconds=600.0)
 
 
 class ProviderError(KubeError):
@@ -66,7 +71,8 @@ class NotReadyYet(ProviderError):
 class ClusterRef:
     """A cluster on the hub: its name, the namespace of its objects and secrets, and the labels of these.
 
-    Without a `writer` a provider can only observe. `class_label` is the label with a node set's resource class.
+    Without a `writer` a provider can only observe. `class_label` is the label with a node set's resource class. A provider connects to an
+    address that a tenant gave only if it is one of `allowed_addresses`.
     """
 
     kube: Kube
@@ -76,6 +82,7 @@ class ClusterRef:
     class_label: str = "openfleet.clusters/resource-class"
     writer: FencedWriter | None = None
     check_mode: bool = False
+    allowed_addresses: AllowedAddresses = field(default_factory=AllowedAddresses)
 
 
 class Provider(ABC):
@@ -168,7 +175,7 @@ class Provider(ABC):
 
     def connect(self, observed: ObservedCluster) -> Kube:
         """A connection to the cluster itself."""
-        return Kube(target_of(self.kubeconfig(observed).content))
+        return Kube(target_of(self.kubeconfig(observed).content, foreign=False), limits=CLUSTER_LIMITS)
 
     @property
     def writer(self) -> FencedWriter:

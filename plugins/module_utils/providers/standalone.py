@@ -15,14 +15,28 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
-from ..common.third_party import urllib3, yaml
+from ..common import bounded_yaml
+from ..common.third_party import urllib3
 from ..common.types import Object
 from ..kube.client import Kube
-from ..kube.errors import BadCredentials, Forbidden, KubeError, NotFound, ServerError, TooManyRequests, Unauthorized, Unreachable
+from ..kube.config import Target
+from ..kube.connections import Limits, check_allowed
+from ..kube.errors import (
+    AddressNotAllowed,
+    BadCredentials,
+    Forbidden,
+    KubeError,
+    NotFound,
+    ServerError,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
 from ..kube.untrusted import KEY, kubeconfig_of, target_of
 from . import resources
-from .base import NoSuchCluster, NotSupported, Provider, ProviderError
+from .base import CLUSTER_LIMITS, NoSuchCluster, NotSupported, Provider, ProviderError
 from .model import (
     AVAILABLE,
     DEGRADED,
@@ -44,9 +58,12 @@ OPENSHIFT = "config.openshift.io/v1"
 REGION, ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 NO_CLASS = "node"
-# The status of an unreachable cluster must not take long.
-CONNECT_SECONDS, READ_SECONDS = 5.0, 15.0
+# The status of an unreachable cluster must not take long, nor one that sends a byte a second: other orders wait for it.
+CONNECT_SECONDS, READ_SECONDS, TOTAL_SECONDS = 5.0, 15.0, 30.0
+RESPONSE_BYTES, TOTAL_BYTES = 2**25, 2**26
 SHOWN = 5
+# What the cluster calls its things. Anything else from there is not repeated in a status.
+WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9._:/+]{0,251}[A-Za-z0-9])?")
 
 
 class ClusterProvider(Provider):
@@ -91,14 +108,16 @@ class ClusterProvider(Provider):
 
     def kubeconfig(self, observed: ObservedCluster) -> Kubeconfig:
         secret = self._existing()
-        return Kubeconfig(kubeconfig_of(secret), version=hashlib.sha256(secret["data"][KEY].encode()).hexdigest()[:16])
+        content = kubeconfig_of(secret)
+        self._check_address(target_of(content))  # a template uses it with clients of its own
+        return Kubeconfig(content, version=hashlib.sha256(secret["data"][KEY].encode()).hexdigest()[:16])
 
     def dns(self, observed: ObservedCluster) -> str:
         kube = self.connect(observed)
         for kind, field in (("Ingress", "domain"), ("DNS", "baseDomain")):
             found = _openshift(kube, kind)
-            if domain := ((found or {}).get("spec") or {}).get(field):
-                return str(domain)
+            if domain := _word(((found or {}).get("spec") or {}).get(field)):
+                return domain
         raise ProviderError(f"{self.ref.name} does not report the domain of its applications: only OpenShift's configuration has one.")
 
     def apply_resources(self, observed: ObservedCluster, resource_set: ResourceSet) -> None:
@@ -128,7 +147,9 @@ class ClusterProvider(Provider):
         """Write the kubeconfig into the Secret, once it works and is of the same cluster as the one before."""
         content = _parsed(kubeconfig)
         # An unreachable cluster is refused with the error that says why.
-        cluster_id = _connected(content).cluster_id()
+        cluster_id = _word(self._connected(content).cluster_id())
+        if not cluster_id:
+            raise ProviderError("The server of secrets.kubeconfig is not a Kubernetes API server; check its address.")
         recorded = _recorded_id(secret) if secret else ""
         if recorded and recorded != cluster_id:
             raise ProviderError(
@@ -153,14 +174,26 @@ class ClusterProvider(Provider):
 
     # The cluster
 
+    def connect(self, observed: ObservedCluster) -> Kube:
+        return Kube(target_of(kubeconfig_of(self._existing())), limits=replace(CLUSTER_LIMITS, addresses=self.ref.allowed_addresses))
+
+    def _connected(self, content: Object) -> Kube:
+        """A connection for one observation."""
+        limits = Limits(RESPONSE_BYTES, TOTAL_BYTES, TOTAL_SECONDS, self.ref.allowed_addresses)
+        return Kube(target_of(content), urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS), limits=limits)
+
+    def _check_address(self, target: Target) -> None:
+        for address in filter(None, (target.server, target.proxy)):
+            check_allowed(urlsplit(address).hostname or "", self.ref.allowed_addresses, CONNECT_SECONDS)
+
     def _observed(self, secret: Object) -> ObservedCluster:
         """The cluster as it is through its kubeconfig. That it is unreachable is its status, not an error."""
         cluster = ObservedCluster(internal_id=f"{self.ref.namespace}/{self._secret_name}", external_id=_recorded_id(secret), installed=True)
         try:
-            kube = _connected(kubeconfig_of(secret))
+            kube = self._connected(kubeconfig_of(secret))
             kube.readyz()
-            return self._described(replace(cluster, api_url=kube.target.server, version=kube.version()), kube)
-        except (BadCredentials, Unauthorized, Forbidden) as error:
+            return self._described(replace(cluster, api_url=kube.target.server, version=_word(kube.version())), kube)
+        except (AddressNotAllowed, BadCredentials, Unauthorized, Forbidden) as error:
             # Without access the state is unknown, and only an administrator can change that.
             return _unreachable(cluster, "failed", error, UNKNOWN)
         except (Unreachable, ServerError, TooManyRequests) as error:
@@ -168,7 +201,7 @@ class ClusterProvider(Provider):
 
     def _described(self, cluster: ObservedCluster, kube: Kube) -> ObservedCluster:
         nodes = kube.list_all("v1", "Node")
-        not_ready = [f"{node['metadata']['name']} is not ({_why_not_ready(node)})" for node in nodes if not _is_ready(node)]
+        not_ready = [f"{_word(node['metadata']['name'])} is not ({_why_not_ready(node)})" for node in nodes if not _is_ready(node)]
         message = f"{len(nodes) - len(not_ready)} of {len(nodes)} nodes are ready{_listing(not_ready)}"
         healthy = bool(nodes) and not not_ready
         zones = {zone for node in nodes if (zone := _label(node, ZONE))}
@@ -176,8 +209,8 @@ class ClusterProvider(Provider):
             cluster,
             status="ready" if healthy else "cluster_provisioned",
             status_details="" if healthy else message,
-            external_id=kube.cluster_id(),
-            cloud_provider=_joined(str(node.get("spec", {}).get("providerID", "")).partition(":")[0] for node in nodes),
+            external_id=_word(kube.cluster_id()),
+            cloud_provider=_joined(_word(str(node.get("spec", {}).get("providerID", "")).partition(":")[0]) for node in nodes),
             region=_joined(_label(node, REGION) for node in nodes),
             multi_az=len(zones) > 1,
             node_sets=self._node_sets(nodes),
@@ -214,21 +247,24 @@ def _refuse_choices(request: ClusterRequest) -> None:
 
 def _parsed(kubeconfig: Any) -> Object:
     """The kubeconfig as an object. Its errors quote nothing of it."""
-    content = kubeconfig
+    content, why = kubeconfig, ""
     if isinstance(kubeconfig, str):
         try:
-            content = yaml.safe_load(kubeconfig)
-        except yaml.YAMLError:
-            content = None
+            content = bounded_yaml.load(kubeconfig)
+        except bounded_yaml.BadYaml as error:
+            content, why = None, f", because it {error}"
     if not isinstance(content, Mapping) or not content.get("clusters"):
         raise BadCredentials(
-            "secrets.kubeconfig is not a kubeconfig; set it to what `kubectl config view --raw --flatten` shows, as an object or as text."
+            f"secrets.kubeconfig is not a kubeconfig{why}; "
+            "set it to what `kubectl config view --raw --flatten` shows, as an object or as text."
         )
     return dict(content)
 
 
-def _connected(content: Object) -> Kube:
-    return Kube(target_of(content), urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS))
+def _word(value: Any) -> str:
+    """A name or a version from the cluster; empty where it is none."""
+    text = str(value or "")
+    return text if WORD.fullmatch(text) else ""
 
 
 def _recorded_id(secret: Object) -> str:
@@ -245,7 +281,7 @@ def _is_ready(node: Object) -> bool:
 
 
 def _why_not_ready(node: Object) -> str:
-    return str(_ready_condition(node).get("reason") or "no reason reported")
+    return _word(_ready_condition(node).get("reason")) or "no reason reported"
 
 
 def _ready_condition(node: Object) -> Object:
@@ -259,7 +295,7 @@ def _listing(entries: Sequence[str]) -> str:
 
 
 def _label(item: Object, name: str) -> str:
-    return str((item["metadata"].get("labels") or {}).get(name, ""))
+    return _word((item["metadata"].get("labels") or {}).get(name))
 
 
 def _joined(values: Any) -> str:
@@ -293,8 +329,14 @@ def _with_openshift(cluster: ObservedCluster, kube: Kube) -> ObservedCluster:
     return replace(
         cluster,
         cloud_provider="" if cloud == "None" else re.sub(r"\W", "", cloud).lower() or cluster.cloud_provider,
-        region=region or cluster.region,
-        api_url=str(infrastructure.get("apiServerURL") or cluster.api_url),
-        console_url=str(console.get("consoleURL") or ""),
-        version=str(done[0]) if done else cluster.version,
+        region=_word(region) or cluster.region,
+        api_url=_url(infrastructure.get("apiServerURL")) or cluster.api_url,
+        console_url=_url(console.get("consoleURL")),
+        version=_word(done[0]) if done else cluster.version,
     )
+
+
+def _url(value: Any) -> str:
+    """An address from the cluster's configuration; empty where it is none."""
+    text = str(value or "")
+    return text if text.startswith("https://") and _word(text.removeprefix("https://").rstrip("/")) else ""

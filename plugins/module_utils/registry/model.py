@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
+from ..common import bounded_yaml
 from ..common.third_party import yaml
 from ..common.timestamps import format_time
 from ..common.types import Object
@@ -32,6 +33,7 @@ register(GROUP, "DRPolicy", "drpolicies", namespaced=False)
 LABEL = "ramendr.openshift.io/cluster-registry"
 
 MAX_CLUSTERS = 1000
+MAX_BYTES, MAX_NODES = 2**20, 50 * MAX_CLUSTERS  # of the YAML in a ConfigMap
 # The same patterns as in the CRD.
 NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 REGION = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
@@ -193,9 +195,9 @@ def to_yaml(value: Any) -> str:
 
 def _parse_yaml(data: Mapping[str, Any], key: str, where: str) -> Any:
     try:
-        return yaml.safe_load(data.get(key, ""))
-    except (yaml.YAMLError, ValueError, RecursionError):
-        raise BadRegistry(f"{where} has invalid YAML under the key {key}: correct it.") from None
+        return bounded_yaml.load(data.get(key, ""), MAX_BYTES, MAX_NODES)
+    except bounded_yaml.BadYaml as error:
+        raise BadRegistry(f"{where} has invalid YAML under the key {key}, which {error}: correct it.") from None
 
 
 def _repeated(names: Iterable[str]) -> str | None:

@@ -13,7 +13,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin imp
 
 from ..support.ocm_site import standing_in
 from ..support.ocm_standin import OFFLINE_TOKEN, TOKEN_PATH, OcmStandIn
-from ..support.orders import Orders
+from ..support.orders import ALLOWED, Orders
 
 PROVIDERS = {"bare": "hypershift", "machines": "capi", "dedicated": "ocm", "there": "standalone"}
 
@@ -52,7 +52,9 @@ def test_each_order_has_its_own_provider_for_all_its_life(mixed: Orders, service
     mixed.apply("dedicated", nodes={"m5.xlarge": 2}, template="osd_small", raw_parameters="{}")
     mixed.apply("there", template="existing_cluster", raw_parameters=json.dumps({"kubeconfig": kubeconfig}))
     chosen = [f"{mixed.namespace}/{name}" for name in PROVIDERS]
-    created = mixed.play("create_cluster", None, "-vvv", cluster_orders=chosen, **site(service)).successful()
+    created = mixed.play(
+        "create_cluster", None, "-vvv", cluster_orders=chosen, cluster_allowed_addresses=ALLOWED, **site(service)
+    ).successful()
     # What a run is given on its command line, Ansible shows at this verbosity itself; the rest must not be shown.
     assert "client-key-data" not in created.output
 

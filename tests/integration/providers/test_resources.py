@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.allowed_addresses import AllowedAddresses
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Invalid, NotFound
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
@@ -57,9 +58,9 @@ def at(kube: Kube, hub: Access, namespace: str) -> Callable[..., Provider]:
 
     def make(check_mode: bool = False) -> Provider:
         own = Kube.connect({"kubeconfig": str(hub.kubeconfig)})
-        ref = ClusterRef(
-            own, "demo", namespace, writer=FencedWriter(own, lock, "example.com/lock-token", check_mode), check_mode=check_mode
-        )
+        writer = FencedWriter(own, lock, "example.com/lock-token", check_mode)
+        allowed = AllowedAddresses.of(["127.0.0.1"])
+        ref = ClusterRef(own, "demo", namespace, writer=writer, check_mode=check_mode, allowed_addresses=allowed)
         return ProviderFactory.for_cluster("standalone", ref)
 
     return make

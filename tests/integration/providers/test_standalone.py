@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.processes import 
 from ansible_collections.openfleet.clusters.extensions.sandbox.provider_backend import NONE, kubeconfig_for
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import transport
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import BadCredentials, Invalid, NotFound
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.allowed_addresses import AllowedAddresses
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import AddressNotAllowed, BadCredentials, Invalid, NotFound
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import NoSuchCluster, NotSupported, ProviderError
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import (
     AVAILABLE,
@@ -25,7 +27,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model
     NodeRequest,
     NodeSet,
 )
-from ansible_collections.openfleet.clusters.plugins.module_utils.providers.standalone import CLUSTER_ID
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.standalone import CLUSTER_ID, ClusterProvider
 
 from ..support.playbooks import Task, play, task
 from .test_conformance_standalone import LOST, NEXT_TOKEN, TOKEN, Standalone
@@ -254,6 +256,30 @@ def _replace_kubeconfig(backend: Standalone, content: Object) -> None:
     backend.kube.patch(secret, {"data": {"kubeconfig": base64.b64encode(json.dumps(content).encode()).decode()}})
 
 
+# Addresses that a tenant names
+
+
+def test_cluster_at_an_address_that_the_site_does_not_list_is_neither_asked_nor_shown(backend: Standalone) -> None:
+    backend.create()
+    provider = ClusterProvider(replace(backend.provider().ref, allowed_addresses=AllowedAddresses()))
+    with pytest.raises(AddressNotAllowed, match=r"does not allow connections to 127\.0\.0\.1: ask its operator to add it"):
+        provider.update(NONE, backend.changed_request())
+    assert not backend.has_changed("demo")
+    observed = provider.status(NONE)
+    assert (observed.status, observed.retryable, observed.conditions[AVAILABLE].reason) == ("failed", False, "AddressNotAllowed")
+    for use in (provider.kubeconfig, provider.dns, lambda spec: provider.remove_resources(spec, "a")):
+        with pytest.raises(AddressNotAllowed):
+            use(NONE)
+
+
+def test_what_a_server_calls_its_things_is_shown_only_if_it_is_a_name(backend: Standalone) -> None:
+    backend.advance("demo")
+    ready = {"type": "Ready", "status": "False", "reason": "hunter2 <b>"}
+    backend.kube.patch(backend.node, {"status": {"conditions": [ready]}}, subresource="status", checked=False)
+    backend.create()
+    assert "(no reason reported)" in backend.provider().status(NONE).status_details
+
+
 # By playbooks
 
 
@@ -282,7 +308,7 @@ def test_playbook_adopts_equips_and_releases_a_cluster(backend: Standalone, hub:
         on("cluster", "release again", state="absent"),
     ]
     secrets = {"its_kubeconfig": yaml.safe_dump(backend.request().secrets["kubeconfig"])}
-    played = play(tmp_path, tasks, defaults={"kubeconfig": str(hub.kubeconfig)}, secrets=secrets)
+    played = play(tmp_path, tasks, defaults={"kubeconfig": str(hub.kubeconfig), "allowed_addresses": ["127.0.0.1"]}, secrets=secrets)
     assert "it adopts existing ones" in played["without a kubeconfig"].message
     assert "There is no kubeconfig of demo" in played["no kubeconfig, no cluster"].message
     assert "standalone does not support a change of the number of nodes" in played["scale"].message

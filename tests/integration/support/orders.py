@@ -41,6 +41,7 @@ CREATED_KINDS = [
 ]
 # What is created for an order named demo with nodes of one class.
 CREATED = ["HostedCluster/demo", "NodePool/demo-fc430", "RoleBinding/cloudkit", "Secret/demo-pull-secret", "ServiceAccount/cloudkit"]
+ALLOWED = ["127.0.0.1"]  # where the sandbox's clusters are
 WAIT_SECONDS = 200
 RUN_SECONDS = 600
 MARK = "OPENFLEET_TEST_RUN"
@@ -294,7 +295,7 @@ class Orders:
         return InProcessRun(step, self._options(kubeconfig), chosen, self.folder, check, variables, prepare).prepare()
 
     def _options(self, kubeconfig: Path | None) -> Object:
-        return {"kubeconfig": str(kubeconfig or self.hub.kubeconfig), "api_group": self.group}
+        return {"kubeconfig": str(kubeconfig or self.hub.kubeconfig), "api_group": self.group, "allowed_addresses": ALLOWED}
 
     def provision(self, name: str = "demo", wait: float = WAIT_SECONDS, **prepare: Any) -> InProcessRun:
         """Reconcile the order, and wait until it is Ready."""

@@ -388,7 +388,7 @@ def test_reference_names_every_reason_of_a_condition_that_is_not_true() -> None:
 
 
 def test_page_of_events_lists_the_arguments_of_the_source_and_no_others() -> None:
-    in_rulebooks = {"api_group", "controller", "site_namespace", "webhook", "settings"}
+    in_rulebooks = {"api_group", "controller", "site_namespace", "allowed_addresses", "webhook", "settings"}
     own = {name for name in OPTIONS if name not in KUBERNETES} - in_rulebooks
     webhook = {f"webhook.{name}" for name in WEBHOOK} - {"webhook.token", "webhook.hmac_secret"}
     variables = {found[1] for path in (ROOT / "rulebooks").glob("*.yml") for found in TAKEN.finditer(path.read_text())}

@@ -49,6 +49,14 @@ options:
         leader. Tenants must have no permission in it.
     type: str
     default: openfleet-system
+  allowed_addresses:
+    description:
+      - The addresses at which the site reaches clusters by kubeconfigs of tenants, as the provider C(standalone) does. By default there are
+        none. An entry is an address, a network in CIDR notation, or the name of a host, also as C(*.example.com).
+      - Loopback, link-local, private and reserved addresses need an entry that is such an address or network itself.
+    type: list
+    elements: str
+    default: []
   batch_size:
     description: The number of orders that need the same action in one event.
     type: int

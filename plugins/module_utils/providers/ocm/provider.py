@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, ClassVar
 
-from ...common.third_party import yaml
+from ...common import bounded_yaml
 from ...common.timestamps import format_time
 from ...common.types import Object
 from ...kube.errors import Conflict, Invalid, NotFound
@@ -117,8 +117,8 @@ class ClusterProvider(Provider):
         cluster = self._usable(observed)
         text = str(self._api.get(f"{_path(cluster)}/credentials", f"get the kubeconfig of {self._name}").get("kubeconfig") or "")
         try:
-            content = yaml.safe_load(text)
-        except yaml.YAMLError:
+            content = bounded_yaml.load(text)
+        except bounded_yaml.BadYaml:
             content = None
         if not isinstance(content, dict):
             raise ProviderError(f"OpenShift Cluster Manager has no kubeconfig of {self._name}; it has none for clusters with STS.")

@@ -1,0 +1,38 @@
+"""YAML from tenants costs little, whatever it is."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from ansible_collections.openfleet.clusters.plugins.module_utils.common import bounded_yaml
+
+LAUGHS = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (LAUGHS, "has a YAML alias, which is refused"),
+        ("a: &a {<<: {b: 1}}\nc: {<<: *a}", "has a YAML alias"),
+        ("&a [*a]", "has a YAML alias"),
+        ("x" * (256 * 1024 + 1), "is larger than 256 KiB"),
+        ("[" * 100_000, "is nested deeper than 50"),
+        ("- " * 1000 + "x", "is nested deeper than 50"),
+        ("[" + "[]," * 60_000 + "]", "has more than 20000 values"),
+        ("hunter2: [", "is not valid YAML"),
+        ("a: 2026-99-99", "is not valid YAML"),
+        (b"\xff\xfe\x00hunter2\x80", "is not valid YAML"),
+        ("!!python/object/apply:os.system [hunter2]", "is not valid YAML"),
+    ],
+)
+def test_yaml_that_costs_too_much_is_refused_at_once(text: str | bytes, why: str) -> None:
+    began = time.process_time()
+    with pytest.raises(bounded_yaml.BadYaml, match=why) as caught:
+        bounded_yaml.load(text)
+    assert "hunter2" not in str(caught.value)
+    assert time.process_time() - began < 5
+
+
+def test_anchors_without_aliases_and_usual_documents_are_read() -> None:
+    assert bounded_yaml.load("a: &a [1, two, {three: null}]") == {"a": [1, "two", {"three": None}]}
