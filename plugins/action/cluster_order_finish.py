@@ -30,12 +30,15 @@ class ActionModule(ControllerAction):
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
         names = Names.of(parameters)
         run = Run(kube, names, find_templates(AnsibleCollectionConfig.collection_paths), self.check_mode)
-        results = []
-        for variables in parameters["orders"]:
+
+        def result(variables: dict[str, Any]) -> RunResult:
             order = ClusterOrder.from_object(variables["cluster_order"], names)
-            results.append(RunResult(order, Lock(**variables["cluster_lock"]), _outcome(parameters, order, variables)))
+            return RunResult(order, Lock(**variables["cluster_lock"]), _outcome(parameters, order, variables))
+
+        read = kube.in_parallel(result, parameters["orders"])
+        results = [entry for entry in read if isinstance(entry, RunResult)]
         finished = Finalization(run).finish(results, parameters["wait_timeout"])
-        problems = [str(result) for result in finished if isinstance(result, KubeError)]
+        problems = [str(entry) for entry in (*read, *finished) if isinstance(entry, KubeError)]
         if problems:
             return {"failed": True, "msg": " ".join(problems)}
         reports = [

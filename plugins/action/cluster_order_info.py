@@ -21,10 +21,13 @@ class ActionModule(ControllerAction):
 
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
         names, phases = Names.of(parameters), parameters["phases"]
-        found = order_tenant.find_all(kube, names, parameters["name"], parameters["namespace"], ",".join(parameters["label_selectors"]))
+        selectors = ",".join(parameters["label_selectors"])
+        found, problems = order_tenant.find_all(kube, names, parameters["name"], parameters["namespace"], selectors)
         orders = [order for order in found if phases is None or order.phase in phases]
         shown = [order_tenant.shown(order) for order in orders]
         actions = next_actions(kube, names, orders)
         if actions is not None:
             shown = [order | {"next_action": action} for order, action in zip(shown, actions, strict=True)]
-        return {"changed": False, "orders": sorted(shown, key=lambda order: (order["metadata"]["namespace"], order["metadata"]["name"]))}
+        warnings = {"warnings": [f"skipped an order: {problem}" for problem in problems]} if problems else {}
+        shown.sort(key=lambda order: (order["metadata"]["namespace"], order["metadata"]["name"]))
+        return warnings | {"changed": False, "orders": shown}

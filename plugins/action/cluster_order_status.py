@@ -35,8 +35,11 @@ class ActionModule(ControllerAction):
         locks = {(lock.namespace, lock.order): lock for lock in lease.read_all(kube, names.site_namespace)}
 
         def sync(order: ClusterOrder) -> dict[str, Any]:
+            state = observed[_key(order)]
+            if isinstance(state, KubeError):
+                raise state
             unmanaged = order.management_state == "unmanaged"
-            after = order if unmanaged else status.sync(order, observed[_key(order)], locks.get(_key(order)))
+            after = order if unmanaged else status.sync(order, state, locks.get(_key(order)))
             return {"namespace": order.namespace, "name": order.name, "phase": after.phase, "changed": after.status != order.status}
 
         results = kube.in_parallel(sync, orders)
@@ -45,6 +48,7 @@ class ActionModule(ControllerAction):
             for order, result in zip(orders, results, strict=True)
             if isinstance(result, KubeError) and not isinstance(result, NotFound)  # an order that was deleted meanwhile is current
         ]
+        problems += [] if chosen else view.problems
         reports = [result for result in results if isinstance(result, dict)]
         answer = {"changed": any(entry["changed"] for entry in reports), "orders": reports}
         return answer | {"failed": True, "msg": " ".join(problems)} if problems else answer

@@ -14,7 +14,7 @@ from typing import TypeVar
 from ..common.types import Object
 from ..kube.client import Kube
 from ..kube.errors import NotFound
-from ..orders.model import ClusterOrder, Names
+from ..orders.model import ClusterOrder, Names, readable_orders
 from ..orders.observe import provider_type, recorded_cluster
 from ..orders.pending import next_actions
 from ..registry.model import ClusterRegistry, RegisteredCluster, cluster_result
@@ -65,7 +65,9 @@ def list_clusters(
     missing_kinds: list[str] = []
     if ORDERS in sources:
         items = _list_kind(lambda: hub.list_all(names.api_version, "ClusterOrder", namespace), "ClusterOrder", missing_kinds)
-        orders = [ClusterOrder.from_object(item, names) for item in items]
+        orders, problems = readable_orders(items, names)
+        for problem in problems:
+            warn(f"skipped an order: {problem}")
         for order in orders:
             _add_order(entry(order.name, order.namespace), order, templates)
         actions = next_actions(hub, names, orders, poll=False)

@@ -21,7 +21,7 @@ from ..common.third_party import MISSING, urllib3
 from ..common.types import Object
 from .config import Target, target
 from .connections import Limits
-from .errors import ApplyConflict, BadCredentials, Conflict, Gone, KubeError, NotFound, ServerError, Unreachable, error_from
+from .errors import ApplyConflict, BadCredentials, Conflict, Gone, KubeError, NotFound, ServerError, Unexpected, Unreachable, error_from
 from .rest_mapper import RestMapper
 from .transport import CONNECT_SECONDS, USER_AGENT, Transport, reason_of
 
@@ -262,13 +262,15 @@ class Kube:
     # Many at once
 
     def in_parallel(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result | KubeError]:
-        """Call `work` for each item, several at a time; the error of one is its result."""
+        """Call `work` for each item, several at a time; the error of one, of any kind, is its result."""
 
         def attempt(item: Item) -> Result | KubeError:
             try:
                 return work(item)
             except KubeError as error:
                 return error
+            except Exception as fault:  # noqa: BLE001 - of any kind: the items are orders of different tenants
+                return Unexpected(fault)
 
         todo = list(items)
         if len(todo) < 2:

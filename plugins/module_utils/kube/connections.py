@@ -98,11 +98,11 @@ class _Bounded:
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self.response_class = functools.partial(_Response, budget=self._budget)
+        self.response_class: Any = functools.partial(_Response, budget=self._budget)
 
     def _deadline(self: Any) -> float:
         left = self._budget.seconds_left()
-        return time.monotonic() + (left if self.timeout is None else min(self.timeout, left))
+        return time.monotonic() + float(left if self.timeout is None else min(self.timeout, left))
 
     def _new_conn(self: Any) -> socket.socket:
         deadline, host = self._deadline(), self._dns_host.strip("[]")

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,6 +27,18 @@ class AddressNotAllowed(KubeError):
 
     def __init__(self, host: str) -> None:
         super().__init__(f"The site does not allow connections to {shortened(host, 255)}: ask its operator to add it to allowed_addresses.")
+
+
+class Unexpected(KubeError):
+    """An error that no one expected, while something was done for one object of several. It ends there."""
+
+    retryable = True
+
+    def __init__(self, fault: BaseException) -> None:
+        # The line, not the message of the exception: that may contain a secret.
+        lines = traceback.extract_tb(fault.__traceback__)[-1:]
+        where = "".join(f" at line {line.lineno} of {line.filename.rpartition('/')[2]}" for line in lines)
+        super().__init__(f"An unexpected {type(fault).__name__}{where}. Report it to the authors of openfleet.clusters.")
 
 
 class Unreachable(KubeError):

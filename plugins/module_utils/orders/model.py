@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -17,7 +18,7 @@ from ..common.text import as_reason, shortened
 from ..common.timestamps import format_time, parse_time
 from ..common.types import Object
 from ..kube.allowed_addresses import AllowedAddresses
-from ..kube.errors import Invalid
+from ..kube.errors import Invalid, Unexpected
 from ..kube.kinds import register
 from ..lock.lease import SITE_NAMESPACE
 from ..providers.model import NodeRequest
@@ -213,6 +214,16 @@ class ClusterOrder:
     def phase(self) -> str:
         return str(self.status.get("phase", ""))
 
+    @functools.cached_property
+    def spec_hash(self) -> str:
+        """Computed once: it parses the parameters, which have up to 256 KiB, and every decision asks for it."""
+        try:
+            text = json.dumps(json.loads(self.template_parameters or "{}"), sort_keys=True)
+        except (ValueError, RecursionError):  # not JSON: rejected later, but two different texts still need two hashes
+            text = self.template_parameters
+        requests = sorted((request.resource_class, request.number_of_nodes) for request in self.node_requests)
+        return _digest(json.dumps([self.template_id, text, requests]))
+
     @property
     def is_applied(self) -> bool:
         """Whether the template's install has completed for the current spec."""
@@ -232,12 +243,20 @@ class ClusterOrder:
 
 def config_version(order: ClusterOrder) -> str:
     """A short hash of the spec. The layout of the parameters and the order of the classes do not matter."""
-    try:
-        text = json.dumps(json.loads(order.template_parameters or "{}"), sort_keys=True)
-    except (ValueError, RecursionError):  # not JSON: rejected later, but two different texts still need two hashes
-        text = order.template_parameters
-    requests = sorted((request.resource_class, request.number_of_nodes) for request in order.node_requests)
-    return _digest(json.dumps([order.template_id, text, requests]))
+    return order.spec_hash
+
+
+def readable_orders(items: Iterable[Object], names: Names) -> tuple[list[ClusterOrder], list[str]]:
+    """The orders, and a message for each that cannot be read: the CRD of another controller may allow what ours does not."""
+    orders: list[ClusterOrder] = []
+    problems: list[str] = []
+    for item in items:
+        try:
+            orders.append(ClusterOrder.from_object(item, names))
+        except Exception as error:  # noqa: BLE001 - of any kind: one order must not hide the others
+            metadata = item.get("metadata") or {}
+            problems.append(f"{metadata.get('namespace')}/{metadata.get('name')}: {Unexpected(error)}")
+    return orders, problems
 
 
 def label_value(name: str) -> str:

@@ -8,6 +8,7 @@ each kind (`ListView`), or from informer caches (the event source's view).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,11 +17,20 @@ from typing import Protocol
 from ..common.types import Object
 from ..kube.client import Kube
 from ..kube.errors import KubeError, NotFound
-from ..providers.base import ClusterRef, Provider, ProviderError
+from ..providers.base import BrokenProvider, ClusterRef, Provider, ProviderError
 from ..providers.factory import ProviderFactory
 from ..providers.model import AVAILABLE, UNKNOWN, ConditionState, NodeSet, ObservedCluster
-from .model import ClusterOrder, Names
+from .model import ClusterOrder, Names, readable_orders
 from .ownership import owns_namespace
+
+# After this no more providers are asked for one list of orders. A provider of ours answers, or not, within half a minute.
+OBSERVE_SECONDS = 120.0
+
+
+class NotAsked(KubeError):
+    """There was no time to ask the provider. This says nothing about the cluster."""
+
+    retryable = True
 
 
 @dataclass(frozen=True)
@@ -52,7 +62,7 @@ class HubView(Protocol):
 def observe(order: ClusterOrder, view: HubView, template_provider: str = "") -> ObservedState:
     """What exists for the order. `template_provider` is asked where the order's status records no provider.
 
-    An error of the provider makes the cluster unknown; an error of the hub is raised.
+    An error of the provider, of any kind, makes the cluster unknown; an error of the hub is raised.
     """
     kind = provider_type(order) or template_provider
     found = view.namespace(order)
@@ -68,6 +78,10 @@ def observe(order: ClusterOrder, view: HubView, template_provider: str = "") -> 
         cluster = view.watched(order, provider) if provider.WATCHES else _polled(order, provider, view)
     except (ProviderError, NotFound) as error:  # not installed here, or its kinds not on the hub, or a fault of its own
         cluster = unknown_cluster(order, error)
+    except KubeError:
+        raise
+    except Exception as fault:  # noqa: BLE001 - of any kind: the constructor of a provider, or what is recorded of the cluster
+        cluster = unknown_cluster(order, BrokenProvider(kind, "status", fault))
     return _state(cluster, found)
 
 
@@ -75,6 +89,8 @@ def _polled(order: ClusterOrder, provider: Provider, view: HubView) -> ObservedC
     """An error of the system behind the provider is none of the hub."""
     try:
         return view.polled(order, provider)
+    except NotAsked:
+        raise
     except KubeError as error:
         return unknown_cluster(order, error)
 
@@ -108,12 +124,14 @@ class ListView:
     def __init__(self, kube: Kube, names: Names, orders: Sequence[ClusterOrder] | None = None, *, poll: bool = True) -> None:
         """`orders` are those to be observed; without them, all of the hub. Without `poll` only the hub itself is read."""
         self.kube = kube
+        self.problems: list[str] = []  # of orders that cannot be read
         self._poll = poll
         if orders is None:
-            orders = [ClusterOrder.from_object(item, names) for item in kube.list_all(names.api_version, "ClusterOrder")]
+            orders, self.problems = readable_orders(kube.list_all(names.api_version, "ClusterOrder"), names)
         self.orders = orders
         namespaces = kube.list_all("v1", "Namespace", label_selector=names.order_label)
         self._namespaces = {item["metadata"]["name"]: item for item in namespaces}
+        self._ends = float("inf")
         self._objects: dict[str, list[Object]] = {}
         self._missing: dict[tuple[str, str], NotFound] = {}
         for api_version, kind in sorted(_watched_kinds(orders)):
@@ -126,10 +144,21 @@ class ListView:
                 self._objects.setdefault(item["metadata"]["namespace"], []).append(item)
         self.time = kube.server_time() or datetime.now(UTC)
 
-    def observe_all(self) -> list[ObservedState]:
-        """The state of every order, in their order. Providers that have to be asked are asked in parallel."""
-        observed = self.kube.in_parallel(lambda order: observe(order, self), self.orders)
-        return [_raise(result) if isinstance(result, KubeError) else result for result in observed]
+    def observe_all(self) -> list[ObservedState | KubeError]:
+        """The state of every order, in their order, or why it is not known. Providers that have to be asked are asked in parallel.
+
+        The orders of all namespaces take turns, so that a namespace with many clusters that hang delays the others by one of them only.
+        """
+        self._ends = time.monotonic() + OBSERVE_SECONDS
+        turns: dict[str, int] = {}
+        ranked: list[tuple[int, int]] = []
+        for number, order in enumerate(self.orders):
+            turns[order.namespace] = turns.get(order.namespace, 0) + 1
+            ranked.append((turns[order.namespace], number))
+        numbers = [number for _turn, number in sorted(ranked)]
+        observed = self.kube.in_parallel(lambda number: observe(self.orders[number], self), numbers)
+        by_number = dict(zip(numbers, observed, strict=True))
+        return [by_number[number] for number in range(len(self.orders))]
 
     def namespace(self, order: ClusterOrder) -> Object | None:
         return self._namespaces.get(order.working_namespace)
@@ -144,6 +173,11 @@ class ListView:
         if not self._poll:
             raise ProviderError(
                 f"The state of {order.namespace}/{order.name} is known to its provider {provider.TYPE}, which was not asked."
+            )
+        if time.monotonic() > self._ends:
+            raise NotAsked(
+                f"The state of {order.namespace}/{order.name} was not read: the providers of other orders took more than "
+                f"{OBSERVE_SECONDS:g} s to answer. Name fewer orders."
             )
         return provider.status(recorded_cluster(order))
 
@@ -211,7 +245,3 @@ def _watched_kinds(orders: Sequence[ClusterOrder]) -> set[tuple[str, str]]:
         except ProviderError:  # reported on the orders of this provider when they are observed
             continue
     return kinds
-
-
-def _raise(error: KubeError) -> ObservedState:
-    raise error

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from ..kube.client import Kube
-from ..kube.errors import Forbidden
+from ..kube.errors import Forbidden, KubeError
 from .model import ClusterOrder, Names
 from .next_action import next_action
-from .observe import ListView, LiveView, observe
+from .observe import ListView, LiveView, ObservedState, observe
 from .outcome import Action
 
 
@@ -24,16 +24,29 @@ def next_actions(kube: Kube, names: Names, orders: Sequence[ClusterOrder], *, po
         return []
     try:
         single = len(orders) == 1 and poll
-        states = [observe(orders[0], LiveView(kube))] if single else ListView(kube, names, orders, poll=poll).observe_all()
+        view = ListView(kube, names, orders, poll=poll) if not single else None
+        states = view.observe_all() if view else kube.in_parallel(lambda order: observe(order, LiveView(kube)), orders)
     except Forbidden:
         return None
+    if any(isinstance(state, Forbidden) for state in states):
+        return None
     now = kube.server_time() or datetime.now(UTC)
-    return [next_action(order, observed, now) for order, observed in zip(orders, states, strict=True)]
+    return _decided(kube, orders, states, now)
 
 
 def orders_needing(kube: Kube, names: Names, action: Action) -> list[ClusterOrder]:
     """All orders of the hub whose next action is this one."""
     view = ListView(kube, names)
-    return [
-        order for order, observed in zip(view.orders, view.observe_all(), strict=True) if next_action(order, observed, view.time) == action
-    ]
+    actions = _decided(kube, view.orders, view.observe_all(), view.time)
+    return [order for order, needed in zip(view.orders, actions, strict=True) if needed == action]
+
+
+def _decided(kube: Kube, orders: Sequence[ClusterOrder], states: Sequence[ObservedState | KubeError], now: datetime) -> list[Action | None]:
+    """None for an order whose state is not known: the error is reported where its status is updated."""
+
+    def decide(pair: tuple[ClusterOrder, ObservedState | KubeError]) -> Action | None:
+        order, observed = pair
+        return None if isinstance(observed, KubeError) else next_action(order, observed, now)
+
+    decided = kube.in_parallel(decide, zip(orders, states, strict=True))
+    return [None if isinstance(action, KubeError) else action for action in decided]

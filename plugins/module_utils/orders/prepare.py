@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from ..common.timestamps import format_time
 from ..common.types import Object
 from ..infrastructure.site_settings import SiteSettings
-from ..kube.errors import Forbidden, KubeError, Unauthorized
+from ..kube.errors import Forbidden, KubeError, Unauthorized, Unexpected
 from ..lock.fenced_writer import Change
 from ..lock.lease import DURATION, Lock, LockHeld, LockLost, LockState, acquire, predict, read
 from ..lock.renewer import Renewer
@@ -151,6 +151,8 @@ class Preparation:
             raise
         except (TemplateError, KubeError) as error:
             return self.reject(order, lock, error)
+        except Exception as fault:  # noqa: BLE001 - of any kind: it is reported on this order, and the others of the run go on
+            return self.reject(order, lock, Unexpected(fault))
 
     def _skipped(self, order: ClusterOrder) -> SkippedOrder | None:
         called = f"ClusterOrder {order.namespace}/{order.name}"

@@ -18,7 +18,7 @@ from ..kube.client import FIELD_MANAGER, Kube, retry_on_conflict
 from ..kube.errors import ApplyConflict, Invalid, KubeError
 from ..lock.fenced_writer import Change
 from ..templates.errors import COLLECTION
-from .model import FAILED, READY, ClusterOrder, Names
+from .model import FAILED, READY, ClusterOrder, Names, readable_orders
 
 HIDDEN, HIDDEN_CHANGED = "(hidden)", "(hidden, changed)"
 PARAMETERS_LIMIT = 262144  # as the CRD has it
@@ -280,15 +280,17 @@ def _summary(order: ClusterOrder | None) -> str:
 # Read
 
 
-def find_all(kube: Kube, names: Names, name: str | None, namespace: str | None, label_selector: str) -> list[ClusterOrder]:
-    """The orders of that name, in that namespace, with those labels."""
+def find_all(
+    kube: Kube, names: Names, name: str | None, namespace: str | None, label_selector: str
+) -> tuple[list[ClusterOrder], list[str]]:
+    """The orders of that name, in that namespace, with those labels, and a message for each that cannot be read."""
     # The name as a selector too, so that all three hold at once.
     by_name = f"metadata.name={name}" if name else ""
     try:
         items = kube.list_all(names.api_version, "ClusterOrder", namespace, label_selector, by_name)
     except Invalid as error:
         raise Invalid(f"{error}; check the label selector {label_selector!r}.", error.fields) from None
-    return [ClusterOrder.from_object(item, names) for item in items]
+    return readable_orders(items, names)
 
 
 # Show

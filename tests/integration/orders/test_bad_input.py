@@ -9,6 +9,8 @@ import pytest
 import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Invalid
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders import prepare
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status_writer import StatusWriter
 
 from ..support.in_process import act
 from ..support.orders import GROUP, Orders
@@ -52,6 +54,34 @@ def test_orders_that_do_not_fit_their_template_are_refused_before_anything_is_cr
         assert "finalizers" not in orders.get(name)["metadata"], case
         assert "holderIdentity" not in orders.lease(name), case
     assert orders.names("good") and orders.status("good")["phase"] in ("Progressing", "Ready")
+
+
+def test_an_error_of_any_kind_while_an_order_is_prepared_or_finished_ends_on_it(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(order: Any, *_given: Any, **_named: Any) -> Any:
+        if order.name == "bad":
+            raise RecursionError("hunter2")
+
+    orders.apply("bad", nodes={"fc430": 1})
+    orders.apply("good", nodes={"fc430": 1})
+    with monkeypatch.context() as patched:
+        check = prepare.Preparation._check  # noqa: SLF001 - the first that reads the parameters
+        patched.setattr(prepare.Preparation, "_check", lambda self, order: broken(order) or check(self, order))
+        run = orders.run("provision", "bad", "good").complete()
+    failure = orders.status("bad")["failure"]
+    assert (failure["reason"], failure["retryable"]) == ("Unexpected", True)
+    assert "An unexpected RecursionError at line" in failure["message"]
+    assert "hunter2" not in run.messages + failure["message"]
+    assert orders.names("good") and "failure" not in orders.status("good")
+    assert "holderIdentity" not in orders.lease("bad")
+    with monkeypatch.context() as patched:
+        write = StatusWriter.write
+        patched.setattr(StatusWriter, "write", lambda self, order, *given, **named: broken(order) or write(self, order, *given, **named))
+        run = orders.run("provision", "bad", "good").complete()
+        answer = orders.sync("bad", "good")
+    assert "An unexpected RecursionError" in run.messages
+    assert "bad: An unexpected RecursionError" in answer["msg"]
+    assert [report["name"] for report in answer["orders"]] == ["good"]
+    assert "holderIdentity" not in orders.lease("bad")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import ObjectList, WatchEvent
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError, NotFound
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError, NotFound, Unexpected
 
 
 class HubInMemory:
@@ -71,6 +71,8 @@ class HubInMemory:
                 results.append(work(item))
             except KubeError as error:
                 results.append(error)
+            except Exception as fault:  # noqa: BLE001 - as the real one
+                results.append(Unexpected(fault))
         return results
 
     def _require(self, kind: str) -> None:
