@@ -36,6 +36,7 @@ class Metrics:
         self.registry.register(self)
         prometheus_client.ProcessCollector(registry=self.registry)
         self._answers = self._counter("webhook_answers", "Answers to webhooks, by endpoint and status code", "endpoint", "code")
+        self._refused = self._counter("webhook_refused_connections", "Connections beyond the limits of the webhook server")
         self._emitted = self._counter("events", "Events handed to the rulebook, by action", "action")
         self._writes = self._counter("status_writes", "Status writes of orders")
         self._durations = prometheus_client.Histogram(
@@ -48,6 +49,9 @@ class Metrics:
 
     def answered(self, endpoint: str, code: int) -> None:
         self._answers.labels(endpoint, str(code)).inc()
+
+    def refused_connection(self) -> None:
+        self._refused.inc()
 
     def emitted(self, action: str) -> None:
         self._emitted.labels(action).inc()

@@ -26,9 +26,13 @@ WEBHOOK: dict[str, Any] = {
     "certfile": {"type": "path"},
     "keyfile": {"type": "path"},
     "cafile": {"type": "path"},
+    "client_names": {"type": "list", "elements": "str", "default": []},
+    "health_port": {"type": "int"},
     "insecure": {"type": "bool", "default": False},
     "body_limit": {"type": "int", "default": 2**20},
     "rate_limit": {"type": "int", "default": 200},
+    "max_connections": {"type": "int", "default": 256},
+    "max_connections_per_client": {"type": "int", "default": 64},
 }
 OPTIONS: dict[str, Any] = (
     KUBERNETES
@@ -44,6 +48,7 @@ OPTIONS: dict[str, Any] = (
     }
 )
 CHECKER = ArgumentChecker("event source", noun="argument", empty_is_unset=True)
+WEBHOOK_AT_LEAST_ONE = ("body_limit", "rate_limit", "max_connections", "max_connections_per_client")
 AT_LEAST_ONE = ("batch_size", "max_in_flight", "start_timeout", "poll", "resync")
 
 
@@ -53,7 +58,10 @@ class BadSettings(Exception):
 
 @dataclass(frozen=True)
 class Webhook:
-    """Where the webhook server listens, and how it authenticates senders: by every one of the three ways that is set."""
+    """Where the webhook server listens, and how it authenticates senders: by every one of the three ways that is set.
+
+    `client_names` are those of the certificates by `cafile` that may send. Without a `health_port`, `port` serves health and metrics too.
+    """
 
     host: str = "127.0.0.1"
     port: int = 5000
@@ -63,19 +71,28 @@ class Webhook:
     certfile: str = ""
     keyfile: str = ""
     cafile: str = ""
+    client_names: tuple[str, ...] = ()
+    health_port: int | None = None
     insecure: bool = False
     body_limit: int = 2**20
     rate_limit: int = 200
+    max_connections: int = 256
+    max_connections_per_client: int = 64
 
     def problems(self) -> list[str]:
-        found = []
-        if not 0 <= self.port <= 65535:
-            found.append(f"webhook.port must be between 0 and 65535, not {self.port}")
-        found += [f"webhook.{name} must be at least 1" for name in ("body_limit", "rate_limit") if getattr(self, name) < 1]
+        ports = {"port": self.port, "health_port": self.health_port or 0}
+        found = [f"webhook.{name} must be between 0 and 65535, not {port}" for name, port in ports.items() if not 0 <= port <= 65535]
+        if self.port and self.health_port == self.port:
+            found.append(f"webhook.health_port must be another port than webhook.port, not {self.port} too")
+        found += [f"webhook.{name} must be at least 1" for name in WEBHOOK_AT_LEAST_ONE if getattr(self, name) < 1]
         if self.keyfile and not self.certfile:
             found.append("webhook.keyfile belongs to webhook.certfile, which is missing")
         if self.cafile and not self.certfile:
             found.append("webhook.cafile authenticates clients by TLS, which needs webhook.certfile")
+        if self.cafile and not self.client_names:
+            found.append("webhook.cafile needs webhook.client_names: the DNS names, or common names, of the certificates that may send")
+        if self.client_names and not self.cafile:
+            found.append("webhook.client_names are those of certificates, which need webhook.cafile")
         if not (_is_loopback(self.host) or self.token or self.hmac_secret or self.cafile or self.insecure):
             found.append(
                 f"webhook.host {self.host} is not a loopback address: set webhook.token, webhook.hmac_secret or webhook.cafile, "
@@ -123,7 +140,7 @@ class Settings:
             AllowedAddresses.of(values.get("allowed_addresses", []))
         except ValueError as error:
             problems.append(str(error))
-        webhook = Webhook(**values.get("webhook", {}))
+        webhook = Webhook(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.get("webhook", {}).items()})
         problems += webhook.problems()
         if problems:
             raise BadSettings(f"openfleet.clusters.cluster_orders cannot start: {'; '.join(problems)}.")

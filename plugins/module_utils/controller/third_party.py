@@ -8,10 +8,12 @@ try:
     import prometheus_client
     import prometheus_client.core
     from aiohttp import web
+    from aiohttp.web import RequestHandler
 
     MISSING = ""
 except ImportError as error:
     prometheus_client = web = None  # type: ignore[assignment]
+    RequestHandler = object  # type: ignore[assignment,misc]
     MISSING = str(error.name)
 
-__all__ = ["MISSING", "prometheus_client", "web"]
+__all__ = ["MISSING", "RequestHandler", "prometheus_client", "web"]

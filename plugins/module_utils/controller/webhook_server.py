@@ -17,11 +17,13 @@ import math
 import ssl
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..orders.selection import NoSuchSelection, OrderName, named
+from .listener import ConnectionLimits, Listener
 from .metrics import Metrics
 from .settings import BadSettings, Webhook
 from .third_party import web
@@ -32,6 +34,7 @@ ENDPOINTS = ("create-hosted-cluster", "delete-hosted-cluster")
 BODY_SECONDS = 10.0
 CLIENTS = 10_000
 CERTIFICATE_SECONDS = 60.0
+HEALTH_LIMITS = ConnectionLimits(total=32, per_client=8)
 
 if TYPE_CHECKING:
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -44,6 +47,7 @@ class WebhookServer:
         self, settings: Webhook, metrics: Metrics, enqueue: Callable[[OrderName], None], problems: Callable[[], list[str]]
     ) -> None:
         self.port = settings.port
+        self.health_port = settings.health_port
         self._settings = settings
         self._metrics = metrics
         self._enqueue = enqueue
@@ -53,28 +57,36 @@ class WebhookServer:
 
     async def serve(self) -> None:
         """Answer until cancelled."""
+        settings = self._settings
+        webhooks = [web.post(f"/{endpoint}", self._webhook) for endpoint in ENDPOINTS]
+        health = [web.get("/healthz", self._healthz), web.get("/metrics", self._metrics_text)]
+        limits = ConnectionLimits(settings.max_connections, settings.max_connections_per_client)
+        async with AsyncExitStack() as stack:
+            if settings.health_port is not None:
+                # Connections of its own: however many senders connect, a probe is answered. A kubelet verifies no certificate.
+                self.health_port = await self._listen(stack, Listener(self._app(health), HEALTH_LIMITS), settings.health_port)
+                health = []
+            listener = Listener(self._app(webhooks + health), limits, self._tls, self._metrics.refused_connection)
+            self.port = await self._listen(stack, listener, settings.port)
+            await self._reload_certificates()
 
+    def _app(self, routes: Sequence[web.RouteDef]) -> web.Application:
         @web.middleware
         async def counted(request: web.Request, handler: Handler) -> web.StreamResponse:
             return await self._answer(request, handler)
 
         app = web.Application(client_max_size=self._settings.body_limit, middlewares=[counted])
-        app.add_routes([web.post(f"/{endpoint}", self._webhook) for endpoint in ENDPOINTS])
-        app.add_routes([web.get("/healthz", self._healthz), web.get("/metrics", self._metrics_text)])
-        # Without aiohttp's access log: it would record whatever a sender puts into a request.
-        runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
-        await runner.setup()
+        app.add_routes(routes)
+        return app
+
+    async def _listen(self, stack: AsyncExitStack, listener: Listener, port: int) -> int:
+        host = self._settings.host
         try:
-            site = web.TCPSite(runner, self._settings.host, self._settings.port, ssl_context=self._tls, backlog=1024)
-            try:
-                await site.start()
-            except OSError as error:
-                raise BadSettings(f"The webhook server cannot listen at {self._settings.host}:{self._settings.port}: {error}.") from error
-            self.port = runner.addresses[0][1]
-            log.info("webhook server listens at %s:%d", self._settings.host, self.port)
-            await self._reload_certificates()
-        finally:
-            await runner.cleanup()
+            bound = await stack.enter_async_context(listener.listening(host, port))
+        except OSError as error:
+            raise BadSettings(f"The webhook server cannot listen at {host}:{port}: {error}.") from error
+        log.info("webhook server listens at %s:%d", host, bound)
+        return bound
 
     async def _reload_certificates(self) -> None:
         """Reload them when their files change, for ever: they are renewed more often than this process is restarted."""
@@ -135,7 +147,7 @@ class WebhookServer:
             given = request.headers.get("Authorization", "")
             if not _same(given, f"Bearer {self._settings.token}"):
                 return False
-        return not self._settings.cafile or bool(request.get_extra_info("peercert"))
+        return not self._settings.cafile or _is_allowed(request.get_extra_info("peercert"), self._settings.client_names)
 
     def _is_signed(self, request: web.Request, body: bytes) -> bool:
         if not self._settings.hmac_secret:
@@ -168,6 +180,15 @@ class Buckets:
         if len(self._left) > CLIENTS:
             self._left.popitem(last=False)
         return 0.0 if allowed else (1 - left) / self._rate
+
+
+def _is_allowed(certificate: Mapping[str, Any] | None, names: Collection[str]) -> bool:
+    """Whether a verified certificate has one of the names. Its common name counts only if it has no DNS name."""
+    if not certificate:
+        return False
+    found = [value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"]
+    found = found or [value for part in certificate.get("subject", ()) for kind, value in part if kind == "commonName"]
+    return not {name.lower() for name in names}.isdisjoint(name.lower() for name in found)
 
 
 def _same(given: str, wanted: str) -> bool:

@@ -103,6 +103,7 @@ def test_the_permissions_of_the_manifest_are_enough_for_the_life_of_an_order_and
     with running(Deployed(site.account, orders.folder)) as engine:
         orders.apply(nodes={"fc430": 1}, template="acme.site.finished")
         until_phase("Ready")
+        assert engine.post_with_tls("create-hosted-cluster", {"metadata": {"namespace": orders.namespace, "name": "demo"}}) == 202
         orders.apply(nodes={"fc430": 2}, template="acme.site.finished")
         until(lambda: orders.condition("NodesReady")["message"] == "2 of 2 nodes ready", "it is scaled")
         until_phase("Ready")

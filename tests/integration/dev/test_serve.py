@@ -127,7 +127,7 @@ def test_an_address_in_use_is_an_error(begin: Callable[..., Supervised]) -> None
     with socket.create_server(("127.0.0.1", 0)) as taken:
         engine = begin(source={"webhook": {"port": taken.getsockname()[1]}})
         assert engine.wait() == 1
-    assert engine.said("address already in use")
+    assert engine.said("Address already in use")
     assert engine.processes() == []
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import ssl
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import urllib3
 import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
+from ansible_collections.openfleet.clusters.extensions.sandbox.certificates import Authority
+from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port
 
 from .engines import COLLECTIONS, TOKEN, Engine
 
@@ -53,7 +57,13 @@ class Deployed(Engine):
             volume.mkdir()
         files = manifest("config_map")["data"]
         variables = yaml.safe_load(files["variables.yml"])
-        variables["event_source"]["webhook"]["port"] = self.port
+        webhook = variables["event_source"]["webhook"]
+        self.health_port = free_port()
+        webhook |= {name: self._here(webhook[name]) for name in ("certfile", "keyfile")}
+        webhook |= {"port": self.port, "health_port": self.health_port}
+        self.authority = Authority("issuer")
+        for name, pem in zip(("certfile", "keyfile"), self.authority.server("engine", ["127.0.0.1"]), strict=True):
+            Path(webhook[name]).write_bytes(pem)
         files["variables.yml"] = json.dumps(variables)
         for name, text in files.items():
             (self._volumes["/etc/openfleet"] / name).write_text(text, encoding="utf-8")
@@ -61,6 +71,12 @@ class Deployed(Engine):
         self._folder = self._volumes[container["workingDir"]]
         own = {entry["name"]: self._here(entry["value"]) if "value" in entry else TOKEN for entry in container["env"]}
         self.environment |= own | {"TMPDIR": str(self._volumes["/tmp"]), "ANSIBLE_COLLECTIONS_PATH": self._collections(folder)}  # noqa: S108
+
+    def post_with_tls(self, endpoint: str, order: Any) -> int:
+        """The status of a webhook from a sender that verifies the certificate."""
+        pool = urllib3.PoolManager(ssl_context=ssl.create_default_context(cadata=self.authority.pem.decode()), retries=False)
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        return pool.request("POST", f"https://127.0.0.1:{self.port}/{endpoint}", body=json.dumps(order), headers=headers).status
 
     def _collections(self, folder: Path) -> str:
         """The image's, and what a site would add to it."""
@@ -70,6 +86,6 @@ class Deployed(Engine):
         """What is a path in the container, as it is on this machine."""
         mounts: Mapping[str, Path | str] = {"/usr/share/ansible/collections": COLLECTIONS} | self._volumes
         for inside, outside in mounts.items():
-            if inside in word:
+            if f"{inside}/" in f"{word}/":
                 return word.replace(inside, str(outside))
         return sys.executable if word == "python3" else word

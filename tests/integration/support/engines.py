@@ -45,6 +45,7 @@ class Engine:
         **variables: Any,
     ) -> None:
         self.port = free_port()
+        self.health_port = self.port
         self.log = folder / "engine.log"
         self.starts = 0
         self._folder = folder
@@ -91,7 +92,7 @@ class Engine:
         if self.process is None or self.process.poll() is not None:
             raise AssertionError(self.text())
         with contextlib.suppress(urllib3.exceptions.HTTPError):
-            answer = urllib3.request("GET", f"http://127.0.0.1:{self.port}/healthz", retries=False, timeout=5)
+            answer = urllib3.request("GET", f"http://127.0.0.1:{self.health_port}/healthz", retries=False, timeout=5)
             return answer.status == 200 and self.metric("openfleet_orders_leads") == 1
         return False
 
@@ -152,7 +153,7 @@ class Engine:
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum of a metric's values that have these labels."""
-        text = urllib3.request("GET", f"http://127.0.0.1:{self.port}/metrics", timeout=10).data.decode()
+        text = urllib3.request("GET", f"http://127.0.0.1:{self.health_port}/metrics", timeout=10).data.decode()
         wanted = [f'{key}="{value}"' for key, value in labels.items()]
         lines = [line for line in text.splitlines() if re.match(rf"{name}(\{{|\s)", line)]
         return sum(float(line.rpartition(" ")[2]) for line in lines if all(entry in line for entry in wanted))

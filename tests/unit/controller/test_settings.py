@@ -43,6 +43,11 @@ def test_texts_become_what_they_mean() -> None:
         ({"webhook": {"rate_limit": 0}}, "rate_limit must be at least 1"),
         ({"webhook": {"keyfile": "/k"}}, "certfile, which is missing"),
         ({"webhook": {"cafile": "/c"}}, "needs webhook.certfile"),
+        ({"webhook": {"cafile": "/c", "certfile": "/s"}}, "webhook.cafile needs webhook.client_names"),
+        ({"webhook": {"client_names": ["a"]}}, "need webhook.cafile"),
+        ({"webhook": {"health_port": 5000}}, "health_port must be another port"),
+        ({"webhook": {"health_port": -1}}, "health_port must be between 0 and 65535"),
+        ({"webhook": {"max_connections_per_client": 0}}, "max_connections_per_client must be at least 1"),
         ({"webhook": "a text"}, "webhook must be"),
         ({"settings": "a text"}, "settings must be a dictionary"),
         ({"settings": {"batch_size": 0, "webhook": "a text"}, "webhook": {"token": ""}}, "webhook must be.*batch_size must be at least 1"),
@@ -58,7 +63,7 @@ def test_what_is_wrong_is_said(given: dict[str, Any], said: str) -> None:
 def test_an_address_that_others_reach_needs_a_proof_or_a_word(host: str) -> None:
     with pytest.raises(BadSettings, match="insecure: true"):
         Settings.from_arguments({"webhook": {"host": host}})
-    for proof in ({"token": "a"}, {"hmac_secret": "a"}, {"cafile": "/c", "certfile": "/s"}, {"insecure": True}):
+    for proof in ({"token": "a"}, {"hmac_secret": "a"}, {"cafile": "/c", "certfile": "/s", "client_names": ["a"]}, {"insecure": True}):
         assert Settings.from_arguments({"webhook": {"host": host} | proof}).webhook.host == host
 
 

@@ -48,5 +48,5 @@ def test_an_address_in_use_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        with pytest.raises(BadSettings, match="address already in use"):
+        with pytest.raises(BadSettings, match="Address already in use"):
             asyncio.run(serve(NoEngine(), HUB | {"webhook": {"port": other.getsockname()[1]}}))

@@ -66,9 +66,13 @@ class Server:
     def port(self) -> int:
         return self._intake.port
 
+    @property
+    def health_port(self) -> int:
+        return self._intake.health_port or 0
+
     def send(self, method: str = "POST", path: str = CREATE, body: Any = BODY, scheme: str = "http", **settings: Any) -> Any:
         pool = settings.pop("pool", self._pool)
-        return pool.request(method, f"{scheme}://127.0.0.1:{self.port}{path}", body=body, **settings)
+        return pool.request(method, f"{scheme}://127.0.0.1:{settings.pop('port', self.port)}{path}", body=body, **settings)
 
     def code(self, **settings: Any) -> int:
         return int(self.send(**settings).status)
@@ -173,6 +177,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, (certificate, key) in {
         "server": ours.server("server", ["127.0.0.1"]),
         "client": ours.client("client"),
+        "colleague": ours.client("colleague"),
         "stranger": theirs.client("stranger"),
     }.items():
         (folder / f"{name}.pem").write_bytes(certificate + key)
@@ -180,7 +185,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_certificate_token_and_signature_are_all_asked_for_where_all_are_set(certificates: Path) -> None:
-    files = {"certfile": str(certificates / "server.pem"), "cafile": str(certificates / "ca.crt")}
+    files = {"certfile": str(certificates / "server.pem"), "cafile": str(certificates / "ca.crt"), "client_names": ("client",)}
     headers = {"Authorization": "Bearer secret", "X-Hub-Signature-256": signature(BODY)}
 
     def pool(client: str) -> urllib3.PoolManager:
@@ -194,13 +199,38 @@ def test_certificate_token_and_signature_are_all_asked_for_where_all_are_set(cer
         for missing in headers:
             kept = {key: value for key, value in headers.items() if key != missing}
             assert server.code(scheme="https", pool=pool("client"), headers=kept) == 401
-        assert server.code(scheme="https", pool=pool(""), headers=headers) == 401
+        for other in ("", "colleague"):
+            assert server.code(scheme="https", pool=pool(other), headers=headers) == 401
         assert server.code(scheme="https", pool=pool(""), method="GET", path="/healthz", body=None) == 200
         with pytest.raises(urllib3.exceptions.HTTPError):
             server.code(scheme="https", pool=pool("stranger"), headers=headers)
         with pytest.raises(urllib3.exceptions.HTTPError):
             server.code(headers=headers)
         assert server.accepted == NOTED
+
+
+def certificate(name: str, *dns: str) -> dict[str, Any]:
+    """A verified certificate, as Python shows it."""
+    return {"subject": ((("organizationName", "acme"),), (("commonName", name),)), "subjectAltName": tuple(("DNS", each) for each in dns)}
+
+
+@pytest.mark.parametrize(
+    ("presented", "is_allowed"),
+    [
+        (None, False),
+        ({}, False),
+        (certificate("osac.example.com"), True),
+        (certificate("OSAC.Example.com"), True),
+        (certificate("other.example.com"), False),
+        (certificate("anything", "a.example.com", "osac.example.com"), True),
+        (certificate("osac.example.com", "other.example.com"), False),  # a certificate with DNS names is not known by its common name
+        (certificate("acme"), False),
+        (certificate("*.example.com"), False),
+        ({"subject": (), "subjectAltName": (("IP Address", "10.0.0.1"), ("URI", "osac.example.com"))}, False),
+    ],
+)
+def test_a_certificate_is_allowed_by_its_name(presented: dict[str, Any] | None, is_allowed: bool) -> None:
+    assert webhook_server._is_allowed(presented, ["hub.example.com", "osac.example.com"]) is is_allowed  # noqa: SLF001 - a table of it
 
 
 def test_certificates_that_are_renewed_are_used_without_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

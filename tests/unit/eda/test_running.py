@@ -63,6 +63,21 @@ def test_kustomization_names_every_manifest() -> None:
     assert [image["name"] for image in kustomization["images"]] == [pod()["containers"][0]["image"]]
 
 
+def test_deployment_serves_webhooks_with_tls_and_probes_at_a_port_of_their_own() -> None:
+    webhook = yaml.safe_load(read(MANIFESTS / "config_map.yaml")["data"]["variables.yml"])["event_source"]["webhook"]
+    container, service = pod()["containers"][0], read(MANIFESTS / "service.yaml")
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert ports == {"webhooks": webhook["port"], "health": webhook["health_port"]}
+    assert {port["targetPort"] for port in service["spec"]["ports"]} == set(ports)
+    assert {container[f"{kind}Probe"]["httpGet"]["port"] for kind in ("startup", "readiness", "liveness")} == {"health"}
+    secrets = {volume["name"]: volume["secret"]["secretName"] for volume in pod()["volumes"] if "secret" in volume}
+    folders = {secrets[mount["name"]]: mount["mountPath"] for mount in container["volumeMounts"] if mount["name"] in secrets}
+    created = service["metadata"]["annotations"]["service.beta.openshift.io/serving-cert-secret-name"]
+    assert folders == {created: "/etc/openfleet-tls"}
+    assert (webhook["certfile"], webhook["keyfile"]) == ("/etc/openfleet-tls/tls.crt", "/etc/openfleet-tls/tls.key")
+    assert created in (ROOT / "docs/running.md").read_text(encoding="utf-8")
+
+
 def test_whoever_ends_the_supervisor_waits_for_longer_than_it_takes() -> None:
     assert pod()["terminationGracePeriodSeconds"] > grace_seconds()
     assert int(setting("TimeoutStopSec")) > grace_seconds()

@@ -120,8 +120,20 @@ options:
         description: The key of O(webhook.certfile), if it is not in the same file.
         type: path
       cafile:
-        description: The authority that has signed the certificates of senders.
+        description: The authority that has signed the certificates of senders. It requires O(webhook.client_names).
         type: path
+      client_names:
+        description:
+          - The names of the certificates that may send. A certificate has to have one of them as a DNS name, or, if it has no DNS
+            name, as its common name.
+        type: list
+        elements: str
+        default: []
+      health_port:
+        description:
+          - A port of its own for C(/healthz) and C(/metrics), without TLS and with connections of its own, so that a flood of webhooks
+            does not make a probe fail. V(0) for any. Without it they are served at O(webhook.port).
+        type: int
       insecure:
         description: Accept webhooks without authentication.
         type: bool
@@ -134,6 +146,16 @@ options:
         description: The number of webhooks a second that one client may send, with bursts of twice as many.
         type: int
         default: 200
+      max_connections:
+        description: The number of open connections of all clients. A connection beyond it is closed.
+        type: int
+        default: 256
+      max_connections_per_client:
+        description:
+          - The number of open connections of one client, an IPv4 address or an IPv6 network of 64 bits. Behind a proxy, all senders are one
+            client.
+        type: int
+        default: 64
 """
 
 EXAMPLES = r"""
