@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from ..common.types import Object
@@ -27,7 +27,7 @@ from ..lock.lease import LockState
 from ..orders.model import ClusterOrder
 from ..orders.next_action import action_reason, next_action
 from ..orders.observe import ObservedState, observe
-from ..orders.outcome import Action
+from ..orders.outcome import Action, UnstartedRun
 from ..orders.run import Run
 from ..orders.selection import OrderName
 from ..orders.status_writer import StatusWriter
@@ -61,7 +61,9 @@ class Controller:
         handlers = Handlers(self._order_changed, self._lock_changed, self._namespace_changed, self._cluster_changed)
         self._cache = HubCache(watching, kube, settings.names, handlers)
         self._queue = WorkQueue(self._reconcile)
-        self._in_flight = InFlightRuns(settings.batch_size, settings.max_in_flight, settings.start_timeout)
+        pending_timeout = settings.pending_timeout or settings.start_timeout
+        self._in_flight = InFlightRuns(settings.batch_size, settings.max_in_flight, settings.start_timeout, pending_timeout)
+        self._unstarted: dict[Key, UnstartedRun] = {}  # until the status of the order says so
         self._retries = RetryPolicy(settings.resync)
         self._transitions = Transitions()
         self._may_start = asyncio.Event()
@@ -162,6 +164,7 @@ class Controller:
         for known in (self._transitions, self._retries, self._cache, self._queue):
             known.forget(key)
         self._in_flight.cancel(key)
+        self._unstarted.pop(key, None)
         self._complete(key)
 
     # Reconcile
@@ -183,10 +186,12 @@ class Controller:
             return
         if self._cache.must_be_polled(before):
             self._queue.add_after(key, self._settings.poll)
+        unstarted = self._unstarted.get(key)
         try:
-            order, observed = await self._in_pool(lambda: self._sync(before, lock))
+            order, observed = await self._in_pool(lambda: self._sync(before, lock, unstarted))
         except NotFound:
             return
+        self._unstarted.pop(key, None)
         if known and self._cache.order(key) is None:
             return  # deleted meanwhile
         if order.resource_version != before.resource_version:
@@ -203,9 +208,9 @@ class Controller:
     def _order(self, item: Object) -> ClusterOrder:
         return ClusterOrder.from_object(item, self._settings.names)
 
-    def _sync(self, order: ClusterOrder, lock: LockState | None) -> tuple[ClusterOrder, ObservedState]:
+    def _sync(self, order: ClusterOrder, lock: LockState | None, unstarted: UnstartedRun | None) -> tuple[ClusterOrder, ObservedState]:
         observed = observe(order, self._cache)
-        return self._status.sync(order, observed, lock), observed
+        return self._status.sync(order, observed, lock, unstarted), observed
 
     async def _lock(self, key: Key) -> LockState | None:
         """The order's lock. Only the hub's answer counts for an expired one: the cache may lag."""
@@ -269,12 +274,15 @@ class Controller:
             return
         # A run that has yet to lock the order will skip it then.
         obsolete = order.management_state != "managed" or (order.is_deleting and run.action != "delete")
+        if not obsolete and self._in_flight.is_late(key, lock, clock):
+            until = now + timedelta(seconds=self._in_flight.gives_up_in(key, clock))
+            self._unstarted[key] = UnstartedRun(run.orders[key].uid, run.id, run.action, self._settings.start_timeout, until)
+            self._metrics.was_not_started(run.action)
+            log.warning("no run locked %s for %s: check the output of the last run, and that it works on the same hub", key, run.action)
         if not self._in_flight.has_ended(key, lock, now, clock, obsolete):
-            timeout = self._in_flight.times_out_in(key, lock, clock) + SECOND_MORE
+            timeout = self._in_flight.next_check_in(key, clock) + SECOND_MORE
             self._queue.add_after(key, _until_expiry(lock, now) or timeout)
             return
-        if self._in_flight.never_locked(key, lock) and not obsolete:
-            log.warning("no run locked %s for %s: check the output of the last run, and that it works on the same hub", key, run.action)
         self._complete(key)
         self._retries.run_ended(key, order, run.action, clock)
 

@@ -3,8 +3,8 @@
 """The pending actions and the in-flight runs: one for each order, some orders in a run, a few runs at a time. It talks to no server.
 
 An action is in flight until the order's lock shows that its run has ended: another token than before, and no holder. A run that was
-killed leaves a lock that expires. A run that never takes the lock is given up after `start_timeout` seconds. In a namespace that is being
-deleted no lock can exist, and a run to delete cannot show its end: it is given up sooner, because deleting twice is harmless.
+killed leaves a lock that expires. A run that has not locked the order after `start_timeout` seconds is reported, and given up after
+`pending_timeout` seconds: until then it may be a job that waits in a queue, and a second one would only wait behind it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from ..orders.outcome import Action
 from .work_queue import Key
 
 RESYNC = "Resync"
-WITHOUT_LOCK_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -41,21 +40,26 @@ class PendingAction:
 
 @dataclass
 class InFlightRun:
-    """One event, and so one playbook run or job. `began` is when the rules engine took it; before that nothing is expected of it."""
+    """One event, and so one playbook run or job. `began` is when the rules engine took it; before that nothing is expected of it.
+
+    `reported` are the orders that it should have locked by now.
+    """
 
     action: Action
     orders: dict[Key, PendingAction]
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     began: float | None = None
+    reported: set[Key] = field(default_factory=set)
 
 
 class InFlightRuns:
     """The pending actions and the runs. Times are of a monotonic clock that the caller passes in."""
 
-    def __init__(self, batch_size: int, max_in_flight: int, start_timeout: float) -> None:
+    def __init__(self, batch_size: int, max_in_flight: int, start_timeout: float, pending_timeout: float) -> None:
         self._batch_size = batch_size
         self._max_in_flight = max_in_flight
         self._start_timeout = start_timeout
+        self._pending_timeout = pending_timeout
         self._pending: dict[Key, PendingAction] = {}
         self._in_flight: dict[Key, InFlightRun] = {}
         self._runs: dict[str, set[Key]] = {}
@@ -105,16 +109,28 @@ class InFlightRuns:
         # A lower token comes from a cache that lags: the earlier one was read from the hub.
         if token != before and not (lock and token < before):
             return lock is None or lock.is_free(now)
-        return run.began is not None and (obsolete or clock > run.began + self._timeout(key, lock))
+        return run.began is not None and (obsolete or clock > run.began + self._pending_timeout)
 
-    def times_out_in(self, key: Key, lock: LockState | None, clock: float) -> float:
-        """How many seconds are left for the run to take the order's lock."""
-        began, timeout = self._in_flight[key].began, self._timeout(key, lock)
+    def is_late(self, key: Key, lock: LockState | None, clock: float) -> bool:
+        """Whether the run should have locked the order by now, and has not. True once for a run: the caller reports it."""
+        run = self._in_flight[key]
+        if run.began is None or key in run.reported or clock <= run.began + self._start_timeout:
+            return False
+        run.reported.add(key)
+        return (lock.token if lock else 0) == run.orders[key].token
+
+    def gives_up_in(self, key: Key, clock: float) -> float:
+        """After how many seconds a run that does not lock the order counts as lost."""
+        return self._remaining(key, clock, self._pending_timeout)
+
+    def next_check_in(self, key: Key, clock: float) -> float:
+        """After how many seconds time alone may show something of a run that has not locked the order."""
+        timeout = self._pending_timeout if key in self._in_flight[key].reported else self._start_timeout
+        return self._remaining(key, clock, timeout)
+
+    def _remaining(self, key: Key, clock: float, timeout: float) -> float:
+        began = self._in_flight[key].began
         return timeout if began is None else max(0.0, began + timeout - clock)
-
-    def never_locked(self, key: Key, lock: LockState | None) -> bool:
-        """Whether a run should have taken the order's lock by its end, and did not."""
-        return self._can_lock(key, lock) and (lock.token if lock else 0) == self._in_flight[key].orders[key].token
 
     def complete(self, key: Key) -> InFlightRun | None:
         """Mark the order's run as ended for this order. The run itself ends when it has ended for all its orders."""
@@ -125,13 +141,6 @@ class InFlightRuns:
             if not left:
                 del self._runs[run.id]
         return run
-
-    def _timeout(self, key: Key, lock: LockState | None) -> float:
-        return self._start_timeout if self._can_lock(key, lock) else min(self._start_timeout, WITHOUT_LOCK_SECONDS)
-
-    def _can_lock(self, key: Key, lock: LockState | None) -> bool:
-        run = self._in_flight[key]
-        return lock is not None or run.action != "delete" or run.orders[key].token > 0
 
     # For the metrics
 

@@ -38,6 +38,7 @@ class Metrics:
         self._answers = self._counter("webhook_answers", "Answers to webhooks, by endpoint and status code", "endpoint", "code")
         self._refused = self._counter("webhook_refused_connections", "Connections beyond the limits of the webhook server")
         self._emitted = self._counter("events", "Events handed to the rulebook, by action", "action")
+        self._unstarted = self._counter("runs_not_started", "Orders that no run locked in time, by action", "action")
         self._writes = self._counter("status_writes", "Status writes of orders")
         self._durations = prometheus_client.Histogram(
             f"{PREFIX}_action_seconds",
@@ -55,6 +56,9 @@ class Metrics:
 
     def emitted(self, action: str) -> None:
         self._emitted.labels(action).inc()
+
+    def was_not_started(self, action: str) -> None:
+        self._unstarted.labels(action).inc()
 
     def wrote_status(self) -> None:
         self._writes.inc()

@@ -41,6 +41,7 @@ OPTIONS: dict[str, Any] = (
         "batch_size": {"type": "int", "default": 20},
         "max_in_flight": {"type": "int", "default": 4},
         "start_timeout": {"type": "int", "default": 300},
+        "pending_timeout": {"type": "int"},
         "poll": {"type": "int", "default": 60},
         "resync": {"type": "int", "default": 3600},
         "workflows": {"type": "list", "elements": "str", "choices": ["provision", "post_install", "delete"], "default": []},
@@ -105,8 +106,8 @@ class Webhook:
 class Settings:
     """How the source works. Times are in seconds.
 
-    `start_timeout` is how long a run may take
-    until it locks its order, `poll` how often providers are asked whose clusters cannot be watched, `resync` how often a settled order is
+    `start_timeout` is how long a run may take until it locks its order, `pending_timeout` after how long one that has not counts as lost;
+    None is as long. `poll` is how often providers are asked whose clusters cannot be watched, `resync` how often a settled order is
     provisioned again, which repairs drift. `workflows` are the actions that the rulebook launches as workflows.
     """
 
@@ -115,6 +116,7 @@ class Settings:
     batch_size: int = 20
     max_in_flight: int = 4
     start_timeout: int = 300
+    pending_timeout: int | None = None
     poll: int = 60
     resync: int = 3600
     workflows: tuple[str, ...] = ()
@@ -134,13 +136,17 @@ class Settings:
             problems.append("settings must be a dictionary of arguments")
         values = CHECKER.check(read_options({"options": OPTIONS}, problems), given, problems)
         problems += [f"{name} must be at least 1" for name in AT_LEAST_ONE if values.get(name, 1) < 1]
+        pending = values.get("pending_timeout")
+        if pending is not None and pending < values.get("start_timeout", 0):
+            problems.append(f"pending_timeout must be at least start_timeout, {values['start_timeout']}, not {pending}")
         if not _is_absolute(values.get("kubeconfig")):
             problems.append("kubeconfig must be an absolute path: runs start in folders of their own")
         try:
             AllowedAddresses.of(values.get("allowed_addresses", []))
         except ValueError as error:
             problems.append(str(error))
-        webhook = Webhook(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.get("webhook", {}).items()})
+        given = values.get("webhook", {})
+        webhook = Webhook(**given | {"client_names": tuple(given.get("client_names", ()))})
         problems += webhook.problems()
         if problems:
             raise BadSettings(f"openfleet.clusters.cluster_orders cannot start: {'; '.join(problems)}.")
@@ -148,6 +154,7 @@ class Settings:
             Names.of(values),
             connection(values),
             **{name: values[name] for name in AT_LEAST_ONE},
+            pending_timeout=pending,
             workflows=tuple(values["workflows"]),
             webhook=webhook,
         )

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a run reports of an order: its job, its outcome, and a run that was lost. Plain data, read from and written to the status."""
+"""What is known of a run for an order: its job, its outcome, and that it was lost or did not begin. Plain data of the status."""
 
 from __future__ import annotations
 
@@ -92,3 +92,26 @@ class LostRun:
         """Whether it worked on this order, and not on an earlier one of the same name."""
         created = parse_time(order.raw.get("metadata", {}).get("creationTimestamp"))
         return created is None or self.began is None or created <= self.began
+
+
+@dataclass(frozen=True)
+class UnstartedRun:
+    """A run that was launched by the event `event`, and has not locked the order in time. It counts as lost from `at` on."""
+
+    uid: str
+    event: str
+    action: Action
+    seconds: int
+    at: datetime
+
+    def failure(self) -> Failure:
+        return Failure(
+            "RunNotStarted",
+            f"No run locked the order within {self.seconds} seconds after the event {self.event} launched {self.action}. "
+            "Check the log of the rules engine. In Automation Platform check that the job template exists and prompts for variables and "
+            f"limit, that the job with the label eda-event-uuid-{self.event} was not cancelled and did not fail, and that its credential "
+            "is for this hub. A job that is pending may still start.",
+        )
+
+    def is_about(self, order: ClusterOrder) -> bool:
+        return order.uid == self.uid

@@ -31,15 +31,20 @@ from .model import (
 )
 from .nodes import existing_nodes, node_counts, ready_of_requested, wanted_nodes
 from .observe import ObservedState, provider_type
-from .outcome import LostRun, Outcome
+from .outcome import LostRun, Outcome, UnstartedRun
 
 
 def derive_status(
-    order: ClusterOrder, observed: ObservedState, now: datetime, outcome: Outcome | None = None, lost_run: LostRun | None = None
+    order: ClusterOrder,
+    observed: ObservedState,
+    now: datetime,
+    outcome: Outcome | None = None,
+    lost_run: LostRun | UnstartedRun | None = None,
 ) -> Object:
     """The status the order should have. It equals `order.status` when nothing changed, and then needs no write.
 
-    A run reports its `outcome`. For a run that can no longer report, `lost_run` is what its lock shows.
+    A run reports its `outcome`. For a run that can no longer report, `lost_run` is what its lock shows; for one that has not begun, what
+    its launcher knows.
 
     Where the order's spec is not the one applied, `configVersion` is removed at once: half of a change may exist by the time a tenant
     reverts it. So a run writes the derived status before its first change to the cluster.
@@ -99,7 +104,7 @@ def _phase(order: ClusterOrder, states: dict[str, ConditionState], updating: boo
 
 
 def _failure(
-    order: ClusterOrder, report: Outcome | None, lost_run: LostRun | None, cluster: ObservedCluster, now: datetime
+    order: ClusterOrder, report: Outcome | None, lost_run: LostRun | UnstartedRun | None, cluster: ObservedCluster, now: datetime
 ) -> Object | None:
     """What the run reports, else a lost run, else what the cluster reports; the same failure observed again is not counted again."""
     known: Object | None = order.status["failure"] if order.failure else None
@@ -107,7 +112,8 @@ def _failure(
     if report and report.failure:
         return dict(with_failure({"failure": known}, report.failure, now)["failure"])
     if lost_run and lost_run.is_about(order) and not finished:
-        # Dated when it happened, not when it was observed: an observer that is late has waited already.
+        # Dated when it happened, not when it was observed: an observer that is late has waited already. A run that may yet start is
+        # waited for first.
         failure, at = lost_run.failure(), lost_run.at
     elif cluster.status == "failed" and not order.is_deleting:
         failure, at = Failure(CLUSTER_FAILED, shortened(cluster.status_details, MESSAGE_LIMIT), retryable=cluster.retryable), now

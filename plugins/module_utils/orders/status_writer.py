@@ -14,7 +14,7 @@ from ..lock.lease import Lock, LockState, verify
 from .model import ClusterOrder
 from .observe import ObservedState
 from .osac import beside_controller, for_foreign_crd, is_beside_controller, is_reduced
-from .outcome import LostRun, Outcome
+from .outcome import LostRun, Outcome, UnstartedRun
 from .run import Run
 from .status import derive_status
 
@@ -25,12 +25,15 @@ class StatusWriter:
     def __init__(self, run: Run) -> None:
         self._run = run
 
-    def sync(self, order: ClusterOrder, observed: ObservedState, lock: LockState | None = None) -> ClusterOrder:
+    def sync(
+        self, order: ClusterOrder, observed: ObservedState, lock: LockState | None = None, unstarted: UnstartedRun | None = None
+    ) -> ClusterOrder:
         """Update the status to the observed state. It needs no lock, because it only reports what exists.
 
-        A run that was killed reports nothing; the order's `lock`, which it did not release, shows it.
+        A run that was killed reports nothing; the order's `lock`, which it did not release, shows it. Nor does one that is `unstarted`.
         """
-        return self.write(order, None, observed=observed, lost=LostRun.of(lock, self._run.kube.server_time()))
+        lost = unstarted or LostRun.of(lock, self._run.kube.server_time())
+        return self.write(order, None, observed=observed, lost=lost)
 
     def write(
         self,
@@ -39,7 +42,7 @@ class StatusWriter:
         *,
         lock: Lock | None = None,
         observed: ObservedState | None = None,
-        lost: LostRun | None = None,
+        lost: LostRun | UnstartedRun | None = None,
     ) -> ClusterOrder:
         """Update the status and return the order with it. With a `lock`, only its holder may write."""
         prepared = bool(lock and outcome and outcome.finished and outcome.step != "delete")
@@ -57,8 +60,9 @@ class StatusWriter:
             try:
                 written = self._store(order, status)
             except Conflict:
-                # The other writer may be the next run, which holds the lock by now.
-                order, observed, lost = self._run.find(order.namespace, order.name) or order, None, None
+                # The other writer may be the next run, which holds the lock by now. What only the launcher knows is reported still.
+                order, observed = self._run.find(order.namespace, order.name) or order, None
+                lost = lost if isinstance(lost, UnstartedRun) else None
                 raise
             return ClusterOrder.from_object(written, self._run.names)
 

@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.timestamps import parse_time
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.informer import Informer
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import WatchEvent
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import acquire, release
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders import model
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder
 
 from ..support import samples
@@ -53,11 +56,39 @@ def test_an_action_is_asked_for_once_however_often_the_order_changes(orders: Ord
     assert (event["reason"], event["meta"]["endpoint"]) == ("SpecNotApplied", "create-hosted-cluster")
 
 
-def test_an_action_whose_run_never_comes_is_asked_for_again_and_logged(orders: Orders, caplog: pytest.LogCaptureFixture) -> None:
-    with Source(orders, start_timeout=5).running() as source:
+def test_an_action_whose_run_never_comes_is_reported_on_the_order_and_asked_for_again_ever_later(
+    orders: Orders, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model, "FIRST_RETRY", timedelta(seconds=1))
+    with Source(orders, start_timeout=1).running() as source:
         orders.apply()
+        until(lambda: "failure" in orders.status(), "the order says that no run has begun")
+        failure, first = orders.status()["failure"], source.events[0]["meta"]["uuid"]
+        assert (failure["reason"], failure["attempts"]) == ("RunNotStarted", 1)
+        assert f"eda-event-uuid-{first}" in failure["message"]
         source.until_asked("provision", times=2)
+        until(lambda: orders.status()["failure"]["attempts"] == 2, "and again")
+        again = orders.status()["failure"]
+        waits = [parse_time(each["nextAttempt"]) for each in (failure, again)]
+        assert waits[0] and waits[1] and waits[0] < waits[1]
+        assert source.transitions("demo") == [("failed", "RunNotStarted")]
     assert f"no run locked {orders.namespace}/demo for provision" in caplog.text
+
+
+def test_a_job_that_is_pending_is_not_launched_again_and_keeps_its_place(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "FIRST_RETRY", timedelta(seconds=0))
+    with Source(orders, start_timeout=1, pending_timeout=600, max_in_flight=1).running() as source:
+        orders.apply()
+        until(lambda: "failure" in orders.status(), "the order says that no run has begun")
+        orders.apply("other")
+        until(lambda: orders.status("other").get("phase"), "the other one is observed")
+        for _each in range(5):
+            source.enqueue(orders.namespace, "demo")
+            time.sleep(0.3)
+        assert [event["order"]["name"] for event in source.events if event["action"] == "provision"] == ["demo"]
+        release(orders.kube, acquire(orders.kube, orders.namespace, "demo", "the job"))  # it has begun, and ended
+        source.until_asked("provision", "other")
+        assert source.actions("demo") == ["provision"]
 
 
 def test_nothing_is_asked_for_while_a_run_holds_the_lock_of_the_order(orders: Orders, source: Source) -> None:

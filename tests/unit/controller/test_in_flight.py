@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.in_flight import (
     RESYNC,
-    WITHOUT_LOCK_SECONDS,
     InFlightRuns,
     PendingAction,
 )
@@ -17,7 +16,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease impo
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.outcome import Action
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-START_TIMEOUT = 30.0
+START_TIMEOUT, PENDING_TIMEOUT = 30.0, 300.0
 
 
 def key(number: int) -> Key:
@@ -33,7 +32,7 @@ def lock(token: int, holder: str = "", renewed: datetime = NOW) -> LockState:
 
 
 def in_flight_runs(batch_size: int = 3, max_in_flight: int = 2) -> InFlightRuns:
-    return InFlightRuns(batch_size, max_in_flight, START_TIMEOUT)
+    return InFlightRuns(batch_size, max_in_flight, START_TIMEOUT, PENDING_TIMEOUT)
 
 
 def started(wanted: InFlightRuns) -> list[tuple[str, list[Key]]]:
@@ -86,9 +85,10 @@ def test_a_request_for_an_order_in_flight_is_ignored_and_another_action_replaces
     ("observed", "after", "has_ended"),
     [
         (lock(7), 0, False),  # the run has not begun
-        (lock(7), START_TIMEOUT + 1, True),  # and never will
+        (lock(7), START_TIMEOUT + 1, False),  # it may be pending in a queue
+        (lock(7), PENDING_TIMEOUT + 1, True),  # and never will begin
         (lock(8, "run"), 0, False),  # it is at work
-        (lock(8, "run", NOW - timedelta(seconds=59)), START_TIMEOUT + 1, False),  # it takes long, and renews its lock
+        (lock(8, "run", NOW - timedelta(seconds=59)), PENDING_TIMEOUT + 1, False),  # it takes long, and renews its lock
         (lock(8, "run", NOW - timedelta(seconds=64)), 0, False),  # it has expired, as far as one clock shows
         (lock(8, "run", NOW - timedelta(seconds=66)), 0, True),  # it was killed
         (lock(8), 0, True),  # it has ended
@@ -117,15 +117,42 @@ def test_a_run_that_is_obsolete_is_over_unless_it_has_begun() -> None:
     assert not wanted.has_ended(key(1), lock(8, "run"), NOW, 100.0, obsolete=True)
 
 
-def test_a_deletion_without_a_lock_times_out_soon() -> None:
-    wanted = InFlightRuns(batch_size=1, max_in_flight=2, start_timeout=600)
-    wanted.request(key(1), pending("delete", token=0))
-    wanted.request(key(2), pending(token=0))
-    while run := wanted.start():
-        run.began = 100.0
-    assert wanted.times_out_in(key(1), None, 100.0) == WITHOUT_LOCK_SECONDS
-    assert wanted.has_ended(key(1), None, NOW, 101.0 + WITHOUT_LOCK_SECONDS)
-    assert not wanted.has_ended(key(2), None, NOW, 101.0 + WITHOUT_LOCK_SECONDS)
+@pytest.mark.parametrize(
+    ("observed", "after", "is_late"),
+    [
+        (lock(7), START_TIMEOUT, False),
+        (lock(7), START_TIMEOUT + 1, True),
+        (lock(8, "run"), START_TIMEOUT + 1, False),
+        (lock(8), START_TIMEOUT + 1, False),
+    ],
+)
+def test_a_run_that_has_not_locked_the_order_in_time_is_late_once(observed: LockState, after: float, is_late: bool) -> None:
+    wanted = in_flight_runs()
+    wanted.request(key(1), pending(token=7))
+    run = wanted.start()
+    assert run
+    assert not wanted.is_late(key(1), lock(7), 1e9)  # the engine has not even taken it
+    run.began = 100.0
+    assert wanted.next_check_in(key(1), 100.0) == START_TIMEOUT
+    assert wanted.is_late(key(1), observed, 100.0 + after) is is_late
+    if is_late:
+        assert not wanted.is_late(key(1), observed, 101.0 + after)
+        assert wanted.next_check_in(key(1), 100.0 + after) == wanted.gives_up_in(key(1), 100.0 + after) == PENDING_TIMEOUT - after
+
+
+def test_a_run_that_is_late_keeps_its_place_until_it_counts_as_lost() -> None:
+    wanted = in_flight_runs(batch_size=1, max_in_flight=1)
+    wanted.request(key(1), pending(token=7))
+    run = wanted.start()
+    assert run
+    run.began = 100.0
+    assert wanted.is_late(key(1), lock(7), 101.0 + START_TIMEOUT)
+    wanted.request(key(1), pending(token=7))
+    wanted.request(key(2), pending(token=7))
+    assert started(wanted) == []
+    assert wanted.has_ended(key(1), lock(7), NOW, 101.0 + PENDING_TIMEOUT)
+    wanted.complete(key(1))
+    assert started(wanted) == [("provision", [key(2)])]
 
 
 def test_an_event_has_names_only() -> None:

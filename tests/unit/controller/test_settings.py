@@ -36,6 +36,7 @@ def test_texts_become_what_they_mean() -> None:
     ("given", "said"),
     [
         ({"batch_size": 0, "poll": -1}, "batch_size must be at least 1; poll must be at least 1"),
+        ({"start_timeout": 300, "pending_timeout": 299}, "pending_timeout must be at least start_timeout, 300, not 299"),
         ({"controller": "both"}, 'controller must be one of "self", "external"'),
         ({"batchsize": 3}, "batchsize is not known to this event source.*did you mean batch_size"),
         ({"kubeconfig": "/a:b"}, "kubeconfig must be an absolute path"),

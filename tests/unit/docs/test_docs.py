@@ -354,7 +354,7 @@ def test_guide_knows_every_reason_it_lists() -> None:
     reasons = {name for name in listed if name.isidentifier()}
     known = {name for module in (base, factory, ownership, prepare, site_settings, kube_errors, templates) for name in vars(module)}
     assert reasons
-    assert reasons - known == {"TaskFailed", "RunLost", "ClusterFailed"}
+    assert reasons - known == {"TaskFailed", "RunLost", "RunNotStarted", "ClusterFailed"}
 
 
 def test_guide_gives_the_hub_account_every_kind_that_is_written() -> None:

@@ -19,7 +19,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.orders import s
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Failure, config_version
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.next_action import next_action
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe import ObservedState, unknown_cluster
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.outcome import Job, LostRun, Outcome
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.outcome import Job, LostRun, Outcome, UnstartedRun
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import (
     ConditionState,
     NodeRequest,
@@ -777,3 +777,35 @@ def test_cluster_stays_with_the_provider_that_made_it() -> None:
     assert made.status["provider"]["type"] == "hypershift"
     again = with_status(changed(made, templateParameters="{}"), HEALTHY, 5, provisioned(made, provider="capi"))
     assert again.status["provider"]["type"] == "hypershift"
+
+
+# Runs that did not begin
+
+UNSTARTED = UnstartedRun(order().uid, "0b6f5d0e", "provision", 300, at(60))
+
+
+def test_a_run_that_does_not_begin_is_a_failure_that_says_what_to_check_and_is_tried_again_once_it_counts_as_lost() -> None:
+    status = derive(progressing_order(), NOTHING, minutes=5, lost_run=UNSTARTED)
+    assert status["phase"] == "Failed"
+    failure = status["failure"]
+    assert (failure["reason"], failure["retryable"], failure["attempts"]) == ("RunNotStarted", True, 1)
+    assert failure["nextAttempt"] == text(at(60.5))
+    for said in ("within 300 seconds", "launched provision", "eda-event-uuid-0b6f5d0e", "prompts for variables and limit"):
+        assert said in failure["message"]
+    assert state_of(status, "TemplateApplied") == ("False", "RunNotStarted")
+
+
+def test_each_run_that_does_not_begin_doubles_the_wait() -> None:
+    once = stored(progressing_order(), derive(progressing_order(), NOTHING, 5, lost_run=UNSTARTED))
+    assert derive(once, NOTHING, 6)["failure"] == once.status["failure"]
+    twice = derive(once, NOTHING, 66, lost_run=replace(UNSTARTED, event="1c7a", at=at(121)))["failure"]
+    assert (twice["attempts"], twice["nextAttempt"]) == (2, text(at(122)))
+
+
+def test_a_run_that_begins_late_clears_the_failure_at_its_end() -> None:
+    late = stored(progressing_order(), derive(progressing_order(), NOTHING, 5, lost_run=UNSTARTED))
+    assert "failure" not in derive(late, HEALTHY, 9, provisioned(late))
+
+
+def test_a_run_for_an_earlier_order_of_that_name_is_not_missed_on_this_one() -> None:
+    assert "failure" not in derive(progressing_order(), NOTHING, 5, lost_run=replace(UNSTARTED, uid="another"))

@@ -62,13 +62,21 @@ options:
     type: int
     default: 20
   max_in_flight:
-    description: The number of runs or jobs in flight at a time.
+    description: The number of runs or jobs in flight at a time. A job that is pending counts until O(pending_timeout).
     type: int
     default: 4
   start_timeout:
-    description: After how many seconds an action is emitted again whose run has not locked its order.
+    description:
+      - After how many seconds the order of a run that has not locked it reports C(RunNotStarted).
+      - The next run comes with a growing delay, and not before O(pending_timeout).
     type: int
     default: 300
+  pending_timeout:
+    description:
+      - After how many seconds a run that has not locked its order counts as lost. Until then it is one of O(max_in_flight), and its action
+        is not emitted again, because a job may wait in the queue of Automation Platform.
+      - As long as O(start_timeout) by default. The rulebook C(cluster_fulfillment_aap) sets V(3600).
+    type: int
   poll:
     description: The interval, in seconds, between two requests to a provider whose clusters cannot be watched on the hub.
     type: int
