@@ -134,18 +134,22 @@ class Preparation:
             lock = self._lock(order, before, holder, wait_timeout)
         except LockHeld as held:
             return SkippedOrder(namespace, name, "AlreadyRunning", str(held))
+        waited = bool(before.holder) or lock.token != before.token + 1
+        return self._prepare_locked(order, lock, waited)
+
+    def _prepare_locked(self, order: ClusterOrder, lock: Lock, waited: bool) -> PreparedOrder | SkippedOrder:
         try:
             if self._renewer:
                 self._renewer.keep(lock)
-            if before.holder or lock.token != before.token + 1:
+            if waited:
                 # Another run held it until now, and may have changed the order or finished with it.
                 order = self._find_again(order)
             return self._prepare(order, lock)
         except LockLost as error:
-            return SkippedOrder(namespace, name, "AlreadyRunning", str(error))
+            return SkippedOrder(order.namespace, order.name, "AlreadyRunning", str(error))
         except OrderGone as error:
             self._finalization.release(lock)
-            return SkippedOrder(namespace, name, "NotFound", str(error))
+            return SkippedOrder(order.namespace, order.name, "NotFound", str(error))
         except RunEnded:
             self._finalization.release(lock)
             raise
