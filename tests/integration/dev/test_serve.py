@@ -138,16 +138,15 @@ def test_an_undefined_variable_is_an_error_though_the_engine_calls_it_none(tmp_p
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_waits_for_the_run_and_succeeds(tmp_path: Path, begin: Callable[..., Supervised], how: signal.Signals) -> None:
+def test_a_signal_ends_the_engine_and_its_run_and_succeeds(tmp_path: Path, begin: Callable[..., Supervised], how: signal.Signals) -> None:
     engine = begin(with_a_run(tmp_path))
     until((tmp_path / "here").exists, f"the run has begun; the log is {engine.log}")
     assert engine.process
     engine.process.send_signal(how)
     until(lambda: engine.said("Received signal"), "the engine has the signal")
-    (tmp_path / "resume").touch()
+    (tmp_path / "resume").touch()  # the engine cancels the run, or waits for its end: which of them depends on the moment
     assert engine.wait() == 0
     assert engine.processes() == []
-    assert (tmp_path / "end").exists()
 
 
 def test_a_run_that_outlasts_the_grace_time_ends_with_the_engine(tmp_path: Path, begin: Callable[..., Supervised]) -> None:
