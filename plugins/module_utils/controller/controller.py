@@ -5,7 +5,8 @@
 An event only means that something may have changed. A reconcile reads everything from the informer caches, so it costs no request unless
 something has to be written or started. Before a run is started, what it depends on is read from the hub: two watches never lag equally.
 
-All state belongs to the event loop's thread. Requests are sent by threads of a pool.
+All state belongs to the event loop's thread. Requests to the hub are sent by threads of a pool, and those to clusters of tenants by
+threads of the poller, for which no worker waits.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from ..orders.status_writer import StatusWriter
 from .hub_cache import Handlers, HubCache
 from .in_flight import RESYNC, InFlightRuns, PendingAction
 from .metrics import Metrics, State
+from .poller import Poller
 from .retry import SECOND_MORE, RetryPolicy
 from .rulebook_events import Transitions, action_event, deletion_event
 from .settings import Settings
@@ -56,11 +58,12 @@ class Controller:
         self._kube = kube
         self._emit = emit
         self._metrics = metrics
-        self._run = Run(kube, settings.names)
-        self._status = StatusWriter(self._run)
         handlers = Handlers(self._order_changed, self._lock_changed, self._namespace_changed, self._cluster_changed)
         self._cache = HubCache(watching, kube, settings.names, handlers)
+        self._run = Run(kube, settings.names, view=self._cache.live())
+        self._status = StatusWriter(self._run)
         self._queue = WorkQueue(self._reconcile)
+        self._poller = Poller(self._queue.add)
         pending_timeout = settings.pending_timeout or settings.start_timeout
         self._in_flight = InFlightRuns(settings.batch_size, settings.max_in_flight, settings.start_timeout, pending_timeout)
         self._unstarted: dict[Key, UnstartedRun] = {}  # until the status of the order says so
@@ -76,6 +79,7 @@ class Controller:
         """Work until cancelled. An error of the hub ends nothing."""
         try:
             async with asyncio.TaskGroup() as tasks:
+                self._poller.start(tasks)
                 await self._cache.start(tasks)
                 log.info("following %d orders", sum(1 for _each in self._cache.orders()))
                 tasks.create_task(self._start_runs())
@@ -161,7 +165,7 @@ class Controller:
         self._by_namespace.get(namespace, set()).discard(key)
         if not self._by_namespace.get(namespace):
             self._by_namespace.pop(namespace, None)
-        for known in (self._transitions, self._retries, self._cache, self._queue):
+        for known in (self._transitions, self._retries, self._cache, self._poller, self._queue):
             known.forget(key)
         self._in_flight.cancel(key)
         self._unstarted.pop(key, None)
@@ -176,16 +180,14 @@ class Controller:
         )
         if item is None:
             return
-        before, lock = self._order(item), await self._lock(key)
+        before, lock = self._readable(key, item), await self._lock(key)
         # First of all: no error with an order may keep its run in flight, because other orders wait for that slot.
         self._complete_if_ended(key, before, lock)
         if before.management_state == "unmanaged":
             self._in_flight.cancel(key)
             return
-        if not self._cache.follows(before, self._enqueue_all):
+        if not self._can_be_observed(key, before):
             return
-        if self._cache.must_be_polled(before):
-            self._queue.add_after(key, self._settings.poll)
         unstarted = self._unstarted.get(key)
         try:
             order, observed = await self._in_pool(lambda: self._sync(before, lock, unstarted))
@@ -207,6 +209,25 @@ class Controller:
 
     def _order(self, item: Object) -> ClusterOrder:
         return ClusterOrder.from_object(item, self._settings.names)
+
+    def _readable(self, key: Key, item: Object) -> ClusterOrder:
+        try:
+            return self._order(item)
+        except Exception:
+            self._complete(key)  # other orders wait for its slot
+            raise
+
+    def _can_be_observed(self, key: Key, order: ClusterOrder) -> bool:
+        """Whether all is known that the state of the order depends on; else it is being read, and the order is enqueued then."""
+        if not self._cache.follows(order, self._enqueue_all):
+            return False
+        if not self._cache.must_be_polled(order):
+            return True
+        self._queue.add_after(key, self._settings.poll)
+        if self._poller.use(key):
+            return True
+        self._poller.request(key, lambda: self._cache.poll(order))
+        return False
 
     def _sync(self, order: ClusterOrder, lock: LockState | None, unstarted: UnstartedRun | None) -> tuple[ClusterOrder, ObservedState]:
         observed = observe(order, self._cache)

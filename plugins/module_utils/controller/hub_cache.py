@@ -5,23 +5,21 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ..common.types import Object
 from ..kube.client import Kube
+from ..kube.errors import KubeError
 from ..lock import lease
 from ..lock.lease import LockState
 from ..orders.model import ClusterOrder, Names
-from ..orders.observe import provider_type, recorded_cluster, unknown_cluster
+from ..orders.observe import HubView, LiveView, NotAsked, observe, provider_type, recorded_cluster, unknown_cluster
 from ..providers.base import Provider, ProviderError
 from ..providers.factory import ProviderFactory
 from ..providers.model import ObservedCluster
 from .informer import Informer
 from .work_queue import Key
-
-POLLED_SECONDS = 5.0  # how long an answer of a provider that has to be asked is used
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class HubCache:
         self._namespaces = Informer(watching, "v1", "Namespace", handlers.namespace, names.order_label)
         self._required = (self._orders, self._locks, self._namespaces)
         self._clusters: dict[tuple[str, str], Informer] = {}  # by apiVersion and kind, each started when an order needs it
-        self._polled: dict[Key, tuple[float, ObservedCluster]] = {}
+        self._polled: dict[Key, ObservedCluster | KubeError] = {}
         self._tasks: asyncio.TaskGroup | None = None
 
     async def start(self, tasks: asyncio.TaskGroup) -> None:
@@ -118,13 +116,21 @@ class HubCache:
         return provider.observe_objects(recorded_cluster(order), objects)
 
     def polled(self, order: ClusterOrder, provider: Provider) -> ObservedCluster:
-        """The provider's answer, kept for a while: any webhook may cause a reconcile, and must not cause a request each time."""
-        key = Key(order.namespace, order.name)
-        at, cluster = self._polled.get(key, (0.0, ObservedCluster()))
-        if time.monotonic() - at > POLLED_SECONDS:
-            cluster = provider.status(recorded_cluster(order))
-            self._polled[key] = (time.monotonic(), cluster)
-        return cluster
+        """The provider's last answer to `poll`."""
+        answer = self._polled.get(Key(order.namespace, order.name))
+        if answer is None:
+            raise NotAsked(f"The provider {provider.TYPE} was not asked for {order.namespace}/{order.name} yet.")
+        if isinstance(answer, KubeError):
+            raise answer
+        return answer
+
+    def poll(self, order: ClusterOrder) -> None:
+        """Ask the order's provider, which may take its time, and store its answer."""
+        observe(order, _PollingView(self, self._polled))
+
+    def live(self) -> HubView:
+        """A view that reads the hub by requests, and asks no provider elsewhere."""
+        return _HubOnlyView(self)
 
     def _cluster_informer(self, api_version: str, kind: str, on_listed: Callable[[], None]) -> Informer:
         if (api_version, kind) not in self._clusters:
@@ -135,6 +141,34 @@ class HubCache:
             for event in (informer.listed, informer.refused):
                 self._tasks.create_task(_call_when(event, on_listed))
         return self._clusters[api_version, kind]
+
+
+class _PollingView:
+    """The cache, but for the provider, which is asked."""
+
+    def __init__(self, cache: HubCache, answers: dict[Key, ObservedCluster | KubeError]) -> None:
+        self.kube = cache.kube
+        self.namespace = cache.namespace
+        self.watched = cache.watched
+        self._answers = answers
+
+    def polled(self, order: ClusterOrder, provider: Provider) -> ObservedCluster:
+        answer: ObservedCluster | KubeError
+        try:
+            answer = provider.status(recorded_cluster(order))
+        except KubeError as error:
+            answer = error
+        self._answers[Key(order.namespace, order.name)] = answer
+        return ObservedCluster()
+
+
+class _HubOnlyView(LiveView):
+    def __init__(self, cache: HubCache) -> None:
+        super().__init__(cache.kube)
+        self._cache = cache
+
+    def polled(self, order: ClusterOrder, provider: Provider) -> ObservedCluster:
+        return self._cache.polled(order, provider)
 
 
 async def _call_when(event: asyncio.Event, action: Callable[[], None]) -> None:

@@ -16,7 +16,7 @@ from ..providers.factory import ProviderFactory
 from ..templates.catalogue import Template, resolve
 from ..templates.errors import TemplateError
 from .model import ClusterOrder, Names
-from .observe import LiveView, ObservedState, PreparedView, cluster_ref, observe, provider_type
+from .observe import HubView, LiveView, ObservedState, PreparedView, cluster_ref, observe, provider_type
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Run:
     names: Names
     templates: Mapping[str, Template] = field(default_factory=dict)
     check_mode: bool = False
+    view: HubView | None = None  # where it observes; without one, by requests
 
     @property
     def finalizers(self) -> tuple[str, ...]:
@@ -44,7 +45,7 @@ class Run:
 
     def observe(self, order: ClusterOrder, *, prepared: bool = False) -> ObservedState:
         """What exists for the order. `prepared`: under the lock that is held, the working namespace was checked already."""
-        view = PreparedView(self.kube) if prepared else LiveView(self.kube)
+        view = PreparedView(self.kube) if prepared else self.view or LiveView(self.kube)
         return observe(order, view, self.template_provider(order))
 
     def provider_of(self, order: ClusterOrder) -> str:
