@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from .deadline import Deadline, Late
 from .errors import (
     AccessDenied,
     BadOptions,
@@ -39,10 +40,15 @@ except ImportError as error:
     boto3 = botocore = None
     MISSING_LIBRARY = str(error.name)
 
-# Together at most five seconds: a request that hangs must end early enough for another one before a lease ends.
+# Less than five seconds: a request that hangs, or whose answer comes byte by byte, must end early enough for another one before a lease
+# ends. The time-outs of the SDK are for one read each.
 CONNECT_SECONDS = 2.0
 READ_SECONDS = 2.5
+REQUEST_SECONDS = CONNECT_SECONDS + READ_SECONDS
 CONNECTIONS = 16
+CALLS_PER_CONNECTION = 4  # abandoned ones included
+# Documents of this collection have some thousand bytes.
+OBJECT_BYTES = 2**23
 READ_ATTEMPTS = 2
 # The largest page that S3 returns.
 LIST_PAGE = 1000
@@ -161,12 +167,14 @@ class BotoBucket:
         except (botocore.exceptions.BotoCoreError, ValueError) as error:
             raise BadOptions(f"The options of bucket {self._name} are invalid: {error}") from error
         self._endpoint = str(self._client.meta.endpoint_url)
+        self._deadline = Deadline(REQUEST_SECONDS, CALLS_PER_CONNECTION * connections)
 
     def read(self, key: str, known: StoredObject | None = None) -> StoredObject | None:
         condition = {"IfNoneMatch": known.etag} if known else {}
         try:
-            answer = self._client.get_object(Bucket=self._name, Key=key, **condition)
-            return StoredObject(answer["Body"].read(), answer["ETag"])
+            return self._deadline.call(lambda: self._get(key, condition))
+        except Late as error:
+            raise self._late("GET", key, error) from None
         except botocore.exceptions.ClientError as error:
             if _status(error) == 304:
                 return known
@@ -175,6 +183,13 @@ class BotoBucket:
             raise self._error("GET", key, error) from error
         except botocore.exceptions.BotoCoreError as error:
             raise self._error("GET", key, error) from error
+
+    def _get(self, key: str, condition: Mapping[str, str]) -> StoredObject:
+        answer = self._client.get_object(Bucket=self._name, Key=key, **condition)
+        body = answer["Body"].read(OBJECT_BYTES + 1)
+        if len(body) > OBJECT_BYTES:
+            raise S3Error(f"GET {key} in bucket {self._name} at {self._endpoint}: the object has more than {OBJECT_BYTES:,} bytes.")
+        return StoredObject(body, answer["ETag"])
 
     def write(self, key: str, body: bytes, match: str | None) -> str:
         condition = {"IfMatch": match} if match else {"IfNoneMatch": "*"}
@@ -198,9 +213,14 @@ class BotoBucket:
 
     def _call(self, verb: str, key: str, method: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
         try:
-            return method(**arguments)
+            return self._deadline.call(lambda: method(**arguments))
+        except Late as error:
+            raise self._late(verb, key, error) from None
         except (botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError) as error:
             raise self._error(verb, key, error) from error
+
+    def _late(self, verb: str, key: str, error: Late) -> S3Error:
+        return Unreachable(f"{verb} {key} in bucket {self._name} at {self._endpoint}: {error}. Check the address and the network.")
 
     def _error(self, verb: str, key: str, error: Exception) -> S3Error:
         request = f"{verb} {key} in bucket {self._name} at {self._endpoint}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,10 +19,14 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors imp
     ServerError,
     TooManyRequests,
     Unauthorized,
+    Unreachable,
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm import api as ocm_api
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm.api import Access, OcmApi, segment
 
+from ..kube.hostile_server import HARM, HEAD, flood, serving
+
+PATIENCE = 20.0
 TOKEN = {"access_token": "access-1", "expires_in": 900}
 
 
@@ -192,3 +197,26 @@ def test_name_stays_one_part_of_an_address(name: str, wanted: str) -> None:
 def test_name_that_leads_elsewhere_is_refused(name: str) -> None:
     with pytest.raises(Invalid):
         segment(name)
+
+
+# A service that hangs
+
+
+@pytest.mark.parametrize("harm", HARM)
+def test_every_request_ends_in_time_whatever_the_service_sends(harm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its retries: there is no time for a second one."""
+    monkeypatch.setattr(ocm_api, "REQUEST_SECONDS", 0.2)
+    with serving(HARM[harm]) as address:
+        api = OcmApi(Access("offline", f"http://{address}", f"http://{address}/token"), urllib3.Timeout(connect=0.3, read=0.3))
+        began = time.monotonic()
+        with pytest.raises(Unreachable, match="does not answer"):
+            api.get("clusters/a", "get the cluster")
+        assert time.monotonic() - began < PATIENCE
+        assert api.requests == 1
+
+
+def test_an_answer_without_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ocm_api, "RESPONSE_BYTES", 100_000)
+    monkeypatch.setattr(ocm_api, "FIRST_WAIT", 0.001)
+    with serving(flood(HEAD + b"\r\n")) as address, pytest.raises(Unreachable, match="more than 100,000 bytes"):
+        OcmApi(Access("offline", f"http://{address}", f"http://{address}/token")).get("clusters/a", "get the cluster")

@@ -19,14 +19,18 @@ from urllib.parse import quote, urlencode, urlsplit
 from ...common.third_party import urllib3
 from ...common.types import Object
 from ...kube.client import TRIES
+from ...kube.connections import Budget, Limits, pool_classes
 from ...kube.errors import Conflict, Forbidden, Invalid, KubeError, NotFound, ServerError, TooManyRequests, Unauthorized, Unreachable
-from ...kube.transport import CONNECT_SECONDS, FIRST_WAIT, LONGEST_WAIT, READ_SECONDS, USER_AGENT, reason_of
+from ...kube.transport import CONNECT_SECONDS, FIRST_WAIT, LONGEST_WAIT, USER_AGENT, reason_of
 
 URL = "https://api.openshift.com"
 TOKEN_URL = "https://sso.redhat.com/auth/realms/redhat-external/protocol/openid-connect/token"  # noqa: S105 - an address
 CLIENT_ID = "cloud-services"
 ROOT = "/api/clusters_mgmt/v1"
 PAGE = 100
+REQUEST_SECONDS = 90.0  # for a request with all its retries; one that began before is given its own time
+RESPONSE_BYTES = 2**26
+READ_SECONDS = 30.0
 SHORTEST_SECRET = 4  # characters; hiding shorter ones would only garble a message
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 KINDS: Mapping[int, type[KubeError]] = {
@@ -61,7 +65,9 @@ class OcmApi:
     def __init__(self, access: Access, timeout: urllib3.Timeout | None = None) -> None:
         self.access = access
         self.requests = 0
+        # The read time-out is for a whole response.
         self._pool = urllib3.PoolManager(retries=False, timeout=timeout or urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS))
+        self._pool.pool_classes_by_scheme = pool_classes(Budget(Limits(response_bytes=RESPONSE_BYTES)))
         self._token = ""
         self._token_ends = 0.0
         self._hidden: set[str] = set()
@@ -154,16 +160,18 @@ class OcmApi:
     def _exchange(
         self, method: str, url: str, what: str, data: bytes | None, headers: Mapping[str, str], *, repeatable: bool
     ) -> urllib3.BaseHTTPResponse:
-        """Send a request, and again where that is safe and may help."""
+        """Send a request, and again where that is safe, may help, and there is time."""
+        ends = time.monotonic() + REQUEST_SECONDS
         for attempt in range(1, TRIES + 1):
             wait = FIRST_WAIT * 2 ** (attempt - 1)
             try:
                 self.requests += 1
                 sent = {"Accept": "application/json", "User-Agent": USER_AGENT, **headers}
-                response = self._pool.request(method, url, body=data, headers=sent, redirect=False)
+                response = self._pool.request(method, url, body=data, headers=sent, redirect=False, decode_content=False)
             except urllib3.exceptions.HTTPError as error:
                 never_sent = isinstance(error, urllib3.exceptions.NewConnectionError | urllib3.exceptions.ConnectTimeoutError)
-                if attempt == TRIES or not (repeatable or never_sent) or isinstance(error, urllib3.exceptions.SSLError):
+                final = isinstance(error, urllib3.exceptions.SSLError) or time.monotonic() + wait > ends
+                if attempt == TRIES or not (repeatable or never_sent) or final:
                     place = f"{urlsplit(url).scheme}://{urlsplit(url).netloc}"
                     raise Unreachable(
                         f"{what}: {place} does not answer ({reason_of(error)}); check the address and the network, and try again."
@@ -172,9 +180,10 @@ class OcmApi:
                 continue
             asked = response.headers.get("Retry-After", "")
             put_off = response.status == 429 or (response.status == 503 and asked)
-            if attempt == TRIES or not (put_off or (repeatable and response.status >= 500)):
+            pause = min(LONGEST_WAIT, max(wait, float(asked if asked.isdecimal() else 0)))
+            if attempt == TRIES or not (put_off or (repeatable and response.status >= 500)) or time.monotonic() + pause > ends:
                 return response
-            time.sleep(min(LONGEST_WAIT, max(wait, float(asked if asked.isdecimal() else 0))))
+            time.sleep(pause)
         raise AssertionError("the last try returns or raises")
 
     def _object(self, response: urllib3.BaseHTTPResponse, what: str, url: str) -> Object:
@@ -226,5 +235,5 @@ def _parsed(response: urllib3.BaseHTTPResponse) -> Any:
     text = response.data.decode(errors="replace")
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text[:500]
