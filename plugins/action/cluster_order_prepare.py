@@ -56,7 +56,8 @@ class ActionModule(ControllerAction):
             chosen = [OrderName(order.namespace, order.name) for order in needing]
         process = RunProcess.of_worker()
         # Before a lock is taken: a run that cannot renew its locks takes none. The process starts while the first orders are prepared.
-        with Renewer(connection(parameters), process) if chosen and not self.check_mode else contextlib.nullcontext() as renewer:
+        seconds = parameters["run_timeout"]
+        with Renewer(connection(parameters), process, seconds) if chosen and not self.check_mode else contextlib.nullcontext() as renewer:
             prepared, skipped = self._prepare(kube, parameters, chosen, expected, process, renewer)
         for order in skipped:
             self._display.display(f"skipped {order.namespace}/{order.name}: {order.message}")

@@ -30,6 +30,11 @@ options:
       order.
     type: int
     default: 0
+  run_timeout:
+    description: Seconds after which the locks of the run are no longer renewed. A run that takes longer cannot change
+      its orders any more, and another one continues.
+    type: int
+    default: 7200
   hooks:
     description:
       - Lists of roles that run before and after the templates, by C(pre_install), C(post_install), C(pre_delete) and so
@@ -187,6 +192,7 @@ SPEC: Spec = {
     **SELECTION,
     "step": {"type": "str", "choices": ["provision", "post_install", "delete"], "required": True},
     "wait_timeout": {"type": "int", "default": 0},
+    "run_timeout": {"type": "int", "default": 7200},
     "hooks": {"type": "dict", "default": {}},
     "job_id": {"type": "str"},
     "job_url": {"type": "str"},

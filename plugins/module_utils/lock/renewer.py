@@ -4,7 +4,8 @@
 
 A task ends long before its run does, so it starts a process: before it takes a lock, so that a run without a renewer takes none. The
 process gets locks and credentials on its standard input, never on its command line, and confirms each lock on its standard output. It
-inherits the handle on the run that the task opened, and ends when the run ends or no lock is left.
+inherits the handle on the run that the task opened, and ends when the run ends, its time is up, or no lock is left: a run that hangs must
+not hold orders, and a slot of the event source, for ever.
 
 A lock of a single task is renewed by a thread of that task.
 """
@@ -29,6 +30,7 @@ from ..kube.errors import KubeError
 from .lease import Lock, LockLost, renew
 from .run_process import RunProcess
 
+RUN_SECONDS = 7200.0  # of a run that sets no other time
 COLLECTIONS = Path(__file__).absolute().parents[6]
 START_SECONDS = 30.0  # within which the process must confirm a lock
 WAKE_SECONDS = 2.0  # a timer does not count time asleep: so often the clock is read that does
@@ -86,7 +88,8 @@ def interval(lock: Lock) -> float:
 class Renewer:
     """The renewing process, as the task sees that starts it. Threads may share it."""
 
-    def __init__(self, options: Mapping[str, Any], run: RunProcess) -> None:
+    def __init__(self, options: Mapping[str, Any], run: RunProcess, seconds: float = RUN_SECONDS) -> None:
+        """Locks are renewed over the connection of `options`, for `seconds` at most."""
         self.run = run
         self._unconfirmed = 0
         self._mutex = threading.Lock()
@@ -105,7 +108,7 @@ class Renewer:
             )
         except OSError as error:
             raise RenewerFailed(f"{sys.executable} does not start ({error.strerror})") from error
-        self._send(dict(options))
+        self._send({"options": dict(options), "seconds": seconds})
 
     def __enter__(self) -> Renewer:
         return self
@@ -180,9 +183,9 @@ class Inbox:
         for handle in (run, pipe):
             self._watched.register(handle, select.POLLIN)
 
-    def receive(self, seconds: float | None) -> list[bytes] | None:
+    def receive(self, seconds: float) -> list[bytes] | None:
         """The lines that arrive within so many seconds; None once the run has ended."""
-        ready = [handle for handle, _event in self._watched.poll(None if seconds is None else seconds * 1000)]
+        ready = [handle for handle, _event in self._watched.poll(seconds * 1000)]
         if self._run in ready:
             return None
         if self._pipe not in ready:
@@ -199,16 +202,17 @@ def main() -> None:
     inbox = Inbox(int(sys.argv[1]), sys.stdin.fileno())
     options: dict[str, Any] | None = None
     renewals: Renewals | None = None
-    while True:
+    ends = float("inf")
+    while boottime() < ends:
         due_in = renewals.due_in() if renewals else None
         if due_in is None and not inbox.is_open:
             return
-        lines = inbox.receive(due_in)
+        lines = inbox.receive(WAKE_SECONDS if due_in is None else due_in)
         if lines is None:
             return
         for content in map(json.loads, lines):
             if options is None:
-                options = content
+                options, ends = content["options"], boottime() + content["seconds"]
                 continue
             lock = Lock(**content)
             renewals = renewals or Renewals(Kube.connect(options, _timeout(lock)))

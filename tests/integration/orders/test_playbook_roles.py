@@ -45,6 +45,7 @@ INCLUDES = {
 # What Ansible finds out in the run ends on the order with the task; what it cannot even read is refused before.
 IN_THE_RUN = {
     "failing": FAILING,
+    "hanging": "- name: Hang\n  ansible.builtin.command: sleep 3000\n  changed_when: false\n",
     "variable": "- name: Use a name that does not exist\n  ansible.builtin.debug:\n    msg: '{{ nowhere.to.be.found }}'\n",
     "missing-role": INCLUDES["missing-role"],
     "missing-file": INCLUDES["missing-file"],
@@ -80,7 +81,7 @@ def test_every_fault_of_a_template_ends_on_its_own_order(orders: Orders) -> None
     orders.apply("refused", template="no_such_template")
     before = set(orders.folder.rglob("*"))
     chosen = [f"{orders.namespace}/{name}" for name in ("several", *faults, "refused", "good")]
-    run = orders.play("create_cluster", None, "-vvvv", cluster_orders=chosen)
+    run = orders.play("create_cluster", None, "-vvvv", cluster_orders=chosen, cluster_task_timeout=20)
     assert run.code != 0
 
     failures = {name: orders.status(name)["failure"] for name in [*faults, "refused"]}
@@ -96,6 +97,7 @@ def test_every_fault_of_a_template_ends_on_its_own_order(orders: Orders) -> None
         assert run.recap[f"{orders.namespace}/{name}"]["failed"] > 0, name
         assert failures[name]["retryable"] and failures[name]["attempts"] == 1 and failures[name]["nextAttempt"], name
         assert orders.condition("TemplateApplied", name)["status"] == "False", name
+    assert "timeout" in failures["hanging"]["message"].lower()
     assert failures["failing"]["task"] == "Ask the inventory of the site"
     assert failures["failing"]["message"].endswith("The inventory has no rack 7.") and "The inventory has no rack 7." in run.output
 
