@@ -144,8 +144,11 @@ def error_from(status: int, body: Any, what: str) -> KubeError:
     return kind(f"{what}: {text}")
 
 
-def foreign_error(status: int, what: str) -> KubeError:
+def foreign_error(status: int, body: Any, what: str) -> KubeError:
     """The error for a response of a server that the site does not trust. Nothing of the response is in it but its status."""
+    # An API server that ignores the kind of credentials treats the client as anonymous.
+    if status == 403 and "system:anonymous" in str(body):
+        return Forbidden(f"{what}: the cluster treats the account of the kubeconfig as system:anonymous (HTTP status 403)")
     known: dict[int, tuple[type[KubeError], str]] = {
         401: (Unauthorized, "the cluster does not accept the credentials; check the kubeconfig"),
         403: (Forbidden, "the account of the kubeconfig has no permission"),

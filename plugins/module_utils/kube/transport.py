@@ -109,7 +109,7 @@ class Transport:
             again = response.status == 429 or (method == "GET" and response.status >= 500)
             renew = response.status == 401 and not renewed and attempt < self._tries and self._renew_credentials(pool)
             if not renew and (not again or attempt == self._tries):
-                raise foreign_error(response.status, what) if self.target.foreign else error_from(response.status, _content(response), what)
+                raise (foreign_error if self.target.foreign else error_from)(response.status, _content(response), what)
             response.drain_conn()
             if renew:
                 renewed = True

@@ -97,7 +97,7 @@ def test_every_fault_of_a_template_ends_on_its_own_order(orders: Orders) -> None
         assert run.recap[f"{orders.namespace}/{name}"]["failed"] > 0, name
         assert failures[name]["retryable"] and failures[name]["attempts"] == 1 and failures[name]["nextAttempt"], name
         assert orders.condition("TemplateApplied", name)["status"] == "False", name
-    assert "timeout" in failures["hanging"]["message"].lower()
+    assert "Timed out after 20 second(s)" in failures["hanging"]["message"]
     assert failures["failing"]["task"] == "Ask the inventory of the site"
     assert failures["failing"]["message"].endswith("The inventory has no rack 7.") and "The inventory has no rack 7." in run.output
 
