@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.extensions.sandbox.provider_backend import kubeconfig_for
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers import standalone
 
+from ...hostile_server import HARM, SECRET, answer, serving
 from ..support.ocm_site import standing_in
 from ..support.ocm_standin import OFFLINE_TOKEN, TOKEN_PATH, OcmStandIn
 from ..support.orders import ALLOWED, Orders
 
 PROVIDERS = {"bare": "hypershift", "machines": "capi", "dedicated": "ocm", "there": "standalone"}
+
+ELSEWHERE = kubeconfig_for("http://10.96.0.1:443", token="x")  # noqa: S106 - made up
 
 
 @pytest.fixture
@@ -110,3 +117,29 @@ def test_a_provider_that_does_not_answer_fails_its_own_order_and_is_retried(mixe
     mixed.provision("dedicated", site=site(service))
     assert len(service.clusters) == 1
     mixed.run("delete", "bare", "dedicated").complete(wait=120).successful()
+
+
+def test_a_cluster_that_drips_or_leaks_fails_its_own_order_in_time_and_is_not_quoted(
+    orders: Orders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their tenant's other orders, and those of others in the same run and the same task, are reconciled."""
+    for name, seconds in (("CONNECT_SECONDS", 1.0), ("READ_SECONDS", 1.0), ("TOTAL_SECONDS", 1.0)):
+        monkeypatch.setattr(standalone, name, seconds)
+    leak = answer("403 Forbidden", b'{"message": "%s"}' % SECRET)
+    servers = {"hangs": HARM["accepts and says nothing"], "drips": HARM["drips its body"], "leaks": leak}
+    orders.apply("bare", nodes={"fc430": 1})
+    with contextlib.ExitStack() as stack:
+        for name, behave in servers.items():
+            kubeconfig = kubeconfig_for(f"http://{stack.enter_context(serving(behave))}", token="x")  # noqa: S106 - made up
+            orders.apply(name, template="existing_cluster", raw_parameters=json.dumps({"kubeconfig": json.dumps(kubeconfig)}))
+        orders.apply("elsewhere", template="existing_cluster", raw_parameters=json.dumps({"kubeconfig": json.dumps(ELSEWHERE)}))
+        began = time.monotonic()
+        run = orders.run("provision", "hangs", "drips", "leaks", "elsewhere", "bare").complete()
+        synced = orders.sync(*servers, "elsewhere", "bare")
+        assert time.monotonic() - began < 120
+    assert {report["name"] for report in synced["orders"]} == {*servers, "elsewhere", "bare"}
+    reasons = {name: orders.status(name)["failure"]["reason"] for name in (*servers, "elsewhere")}
+    assert reasons == {"hangs": "Unreachable", "drips": "Unreachable", "leaks": "Forbidden", "elsewhere": "AddressNotAllowed"}
+    assert orders.status("bare")["phase"] in ("Progressing", "Ready")
+    seen = run.messages + json.dumps([orders.status(name) for name in servers]) + json.dumps(synced)
+    assert SECRET.decode() not in seen

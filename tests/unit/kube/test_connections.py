@@ -25,7 +25,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors imp
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.untrusted import target_of
 
-from .hostile_server import HARM, HEAD, SECRET, Behaviour, answer, flood, raw, serving
+from ...hostile_server import HARM, HEAD, SECRET, Behaviour, answer, flood, raw, serving
 
 # Far below what any of these servers would take, far above what a slow machine needs.
 PATIENCE = 20.0

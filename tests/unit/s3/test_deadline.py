@@ -10,7 +10,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import store
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.deadline import Deadline, Late
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.errors import S3Error, Unreachable
 
-from ..kube.hostile_server import HARM, HEAD, Behaviour, drip, flood, serving
+from ...hostile_server import HARM, HEAD, Behaviour, drip, flood, serving
 
 PATIENCE = 20.0
 
