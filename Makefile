@@ -28,7 +28,7 @@ test: setup ## Run every test
 	@openfleet-sandbox build --s3 --capi --apis
 	@python -m pytest --numprocesses=3 --dist=worksteal --durations=10 --durations-min=1
 
-soak: setup ## Repeat the random tests for MINUTES (60), with FACTOR (5) times their rounds
+soak: setup ## Repeat the random tests for MINUTES (60), with FACTOR (5) times their rounds, and measure an engine meanwhile
 	@openfleet-sandbox build --s3 --capi --apis
 	@python -m $(DEV).soak $(if $(MINUTES),--minutes=$(MINUTES)) $(if $(FACTOR),--factor=$(FACTOR))
 

@@ -179,6 +179,7 @@ class Controller:
             lambda: self._kube.find(self._settings.names.api_version, "ClusterOrder", key.name, key.namespace)
         )
         if item is None:
+            self._forget(key)  # also what a reconcile has kept that was under way when the order was deleted
             return
         before, lock = self._readable(key, item), await self._lock(key)
         # First of all: no error with an order may keep its run in flight, because other orders wait for that slot.

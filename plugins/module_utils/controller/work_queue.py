@@ -70,6 +70,8 @@ class WorkQueue:
         """Drop what is kept for a key that no longer exists."""
         self._windows.pop(key, None)
         self._failures.pop(key, None)
+        if timer := self._timers.pop(key, None):
+            timer.cancel()
 
     def _is_due(self, key: Key) -> None:
         self._timers.pop(key, None)

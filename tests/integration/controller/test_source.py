@@ -17,7 +17,9 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import unt
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.timestamps import parse_time
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.controller import Controller
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.informer import Informer
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.work_queue import Key
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import WatchEvent
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import acquire, release
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import model
@@ -99,6 +101,24 @@ def test_nothing_is_asked_for_while_a_run_holds_the_lock_of_the_order(orders: Or
     assert source.actions("demo") == []
     release(orders.kube, lock)
     source.until_asked("provision")
+
+
+def test_an_order_that_is_deleted_while_its_action_is_confirmed_blocks_no_other(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
+    confirmed = Controller._confirmed  # noqa: SLF001 - to delete the order at that moment
+
+    def while_it_is_deleted(self: Controller, key: Key, *rest: Any) -> Any:
+        answer = confirmed(self, key, *rest)
+        if key == Key(orders.namespace, "demo"):
+            orders.kube.delete(orders.get())
+            until(lambda: self._cache.order(key) is None, "the source knows")
+        return answer
+
+    monkeypatch.setattr(Controller, "_confirmed", while_it_is_deleted)
+    with Source(orders, max_in_flight=1).running() as source:
+        orders.apply()
+        until(orders.is_deleted, "it is deleted")
+        orders.apply("other")
+        source.until_asked("provision", "other")
 
 
 @pytest.mark.parametrize("state", ["unmanaged", "manual"])

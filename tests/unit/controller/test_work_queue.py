@@ -113,6 +113,20 @@ def test_handled_key_is_handled_again_when_added_again() -> None:
     asyncio.run(scenario())
 
 
+def test_key_that_is_forgotten_is_not_handled_later() -> None:
+    async def scenario() -> None:
+        handler = Handler()
+        queue = WorkQueue(handler)
+        async with working(queue):
+            queue.add_after(BLUE, 0.01)
+            queue.add_after(GREEN, 0.02)
+            queue.forget(BLUE)
+            await handler.until_handled(GREEN, 1)
+        assert handler.started == [GREEN]
+
+    asyncio.run(scenario())
+
+
 def test_key_is_never_handled_twice_at_a_time() -> None:
     async def scenario() -> None:
         handler = Handler()

@@ -6,6 +6,13 @@ import itertools
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.dev import soak
+from ansible_collections.openfleet.clusters.extensions.dev.soak import Endurance
+
+
+@pytest.fixture(autouse=True)
+def nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test of endurance beside the rounds: it would need a hub."""
+    monkeypatch.setattr(soak, "Endurance", lambda seconds: Endurance(seconds, ["true"]))
 
 
 def test_rounds_repeat_until_the_minutes_are_over(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -22,3 +29,22 @@ def test_the_first_failure_ends_it_and_shows_its_output(monkeypatch: pytest.Monk
     assert soak.main(["--minutes=600"]) == 1
     output = capsys.readouterr().out
     assert "Round 2" in output and output.endswith("1 failed\n")
+
+
+SHELL = """echo $OPENFLEET_ENDURANCE_SECONDS; {}"""
+
+
+def test_what_fails_beside_the_rounds_ends_it_and_shows_its_output(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(soak, "failure", lambda _number, _factor: "")
+    monkeypatch.setattr(soak, "Endurance", lambda seconds: Endurance(seconds, ["sh", "-c", SHELL.format("exit 1")]))
+    assert soak.main(["--minutes=0.001"]) == 1
+    assert capsys.readouterr().out.endswith("0.06\n")
+
+
+def test_what_goes_on_beside_the_rounds_is_waited_for_and_ended_with_a_failed_round() -> None:
+    with Endurance(1, ["sleep", "600"]) as endurance:
+        assert endurance.failure() == ""
+    with Endurance(1, ["sh", "-c", SHELL.format("sleep 0.2; exit 3")]) as endurance:
+        assert endurance.failure(wait=True) == "1\n"
