@@ -11,9 +11,10 @@ import ipaddress
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Address: TypeAlias = "ipaddress.IPv4Address | ipaddress.IPv6Address"
+Network: TypeAlias = "ipaddress.IPv4Network | ipaddress.IPv6Network"
 
 NAME = re.compile(r"(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 # Loopback, link-local, private and reserved: a cluster's Pods and Services, the metadata service of a cloud, the machine itself. An

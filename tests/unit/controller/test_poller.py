@@ -155,7 +155,7 @@ def test_engine_works_for_others_while_more_clusters_hang_than_it_has_workers(mo
         events.append(event)
 
     async def run() -> None:
-        connection = cast("Kube", hub)
+        connection = cast(Kube, hub)
         controller = Controller(Settings(batch_size=1), connection, connection, emit, Metrics(State))
         work = asyncio.create_task(controller.run())
         try:

@@ -49,7 +49,7 @@ def test_an_error_of_any_kind_is_the_result_of_its_item(fault: Exception) -> Non
 
 
 def test_an_order_that_cannot_be_read_hides_no_other() -> None:
-    hub = cast("Kube", HubInMemory(UNREADABLE, GOOD))
+    hub = cast(Kube, HubInMemory(UNREADABLE, GOOD))
     view = ListView(hub, NAMES)
     assert [item.name for item in view.orders] == ["demo"]
     assert [problem.partition(" An unexpected KeyError")[0] for problem in view.problems] == ["evil/bad:"]
@@ -68,7 +68,7 @@ def test_an_error_of_any_kind_in_a_decision_ends_on_its_order(fault: Exception, 
         return next_action(item, *given)
 
     monkeypatch.setattr(pending, "next_action", decide)
-    hub = cast("Kube", HubInMemory(named("evil", "bad"), GOOD))
+    hub = cast(Kube, HubInMemory(named("evil", "bad"), GOOD))
     assert [item.namespace for item in orders_needing(hub, NAMES, "provision")] == ["good"]
     assert next_actions(hub, NAMES, ListView(hub, NAMES).orders) == [None, "provision"]
 
@@ -81,13 +81,13 @@ def test_a_provider_that_cannot_even_be_made_leaves_the_cluster_unknown(fault: E
     monkeypatch.setattr(ProviderFactory, "for_cluster", broken)
     item = with_status(order(), HEALTHY, outcome=provisioned(order()))
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "uid": "n", "labels": item.labels}}
-    seen = observe.observe(item, observe.LiveView(cast("Kube", HubInMemory(namespace))))
+    seen = observe.observe(item, observe.LiveView(cast(Kube, HubInMemory(namespace))))
     assert seen.cluster.status == "unknown"
     assert "hunter2" not in seen.cluster.status_details
 
 
 def test_namespaces_take_turns_and_those_at_the_end_are_not_asked_but_not_changed_either(monkeypatch: pytest.MonkeyPatch) -> None:
-    hub = cast("Kube", HubInMemory(*(named("evil", f"hangs-{number}") for number in range(50)), GOOD))
+    hub = cast(Kube, HubInMemory(*(named("evil", f"hangs-{number}") for number in range(50)), GOOD))
     view, asked = ListView(hub, NAMES), []
 
     def note(item: ClusterOrder, _view: Any) -> ObservedState:
@@ -112,7 +112,7 @@ def test_namespaces_take_turns_and_those_at_the_end_are_not_asked_but_not_change
     monkeypatch.setattr(ProviderFactory, "for_cluster", lambda _kind, ref: Asked(ref))
     item = with_status(order(), HEALTHY, outcome=provisioned(order()))
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "uid": "n", "labels": item.labels}}
-    [late] = ListView(cast("Kube", HubInMemory(namespace)), NAMES, [item]).observe_all()
+    [late] = ListView(cast(Kube, HubInMemory(namespace)), NAMES, [item]).observe_all()
     assert isinstance(late, NotAsked)
 
 
