@@ -10,6 +10,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import tenant as order_tenant
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.orphans import read_orphans
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.pending import next_actions
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_order_info
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
@@ -30,4 +31,5 @@ class ActionModule(ControllerAction):
             shown = [order | {"next_action": action} for order, action in zip(shown, actions, strict=True)]
         warnings = {"warnings": [f"skipped an order: {problem}" for problem in problems]} if problems else {}
         shown.sort(key=lambda order: (order["metadata"]["namespace"], order["metadata"]["name"]))
-        return warnings | {"changed": False, "orders": shown}
+        orphans = {"orphans": [orphan.shown() for orphan in read_orphans(kube, names)]} if parameters["orphans"] else {}
+        return warnings | orphans | {"changed": False, "orders": shown}

@@ -33,6 +33,10 @@ options:
     type: list
     elements: str
     choices: [Progressing, Ready, Failed, Degraded, Deleting]
+  orphans:
+    description: Also return RV(orphans). This lists the namespaces of the hub and the Leases of O(site_namespace).
+    type: bool
+    default: false
 seealso:
   - module: openfleet.clusters.cluster_order
   - module: openfleet.clusters.cluster_order_status
@@ -53,6 +57,15 @@ EXAMPLES = r"""
 - name: Show its phase
   ansible.builtin.debug:
     msg: "{{ found.orders | map(attribute='status.phase', default='no phase yet') | first | default('no such order') }}"
+
+- name: Get what deleted orders have left on the hub
+  openfleet.clusters.cluster_order_info:
+    orphans: true
+  register: hub
+
+- name: Fail if there is any
+  ansible.builtin.assert:
+    that: hub.orphans | length == 0
 
 - name: Get the orders of a team that need attention
   openfleet.clusters.cluster_order_info:
@@ -101,6 +114,35 @@ orders:
       type: str
       returned: when the user can read the objects of clusters, for example HostedClusters and NodePools
       sample: provision
+orphans:
+  description:
+    - What exists on the hub of orders that no longer exist, for example because a finalizer was removed by hand. It does
+      not depend on the other options that select orders.
+  returned: with O(orphans)
+  type: list
+  elements: dict
+  contains:
+    kind:
+      description: V(Namespace) for a working namespace, in which a cluster may exist. V(Lease) for the lock of an order
+        whose namespace no longer exists.
+      type: str
+      returned: always
+      sample: Namespace
+    name:
+      description: Name of the object.
+      type: str
+      returned: always
+      sample: orders-demo-4mxk2ahd7ucp
+    order:
+      description: Namespace, name and uid of the order. A Lease has no uid.
+      type: dict
+      returned: always
+      sample: {"namespace": "orders", "name": "demo", "uid": "7c0e8c0a-7f0c-4d8e-9d0f-1d7a0c6a3f11"}
+    since:
+      description: When the event source reported the object first, V(null) before that.
+      type: str
+      returned: always
+      sample: "2026-01-01T10:00:00Z"
 """
 
 from typing import Any
@@ -113,6 +155,7 @@ SPEC: Spec = {
     "namespace": {"type": "str"},
     "label_selectors": {"type": "list", "elements": "str", "default": []},
     "phases": {"type": "list", "elements": "str", "choices": ["Progressing", "Ready", "Failed", "Degraded", "Deleting"]},
+    "orphans": {"type": "bool", "default": False},
 }
 RULES: dict[str, Any] = {"required_by": {"name": "namespace"}}
 

@@ -12,6 +12,7 @@ threads of the poller, for which no worker waits.
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import time
 from collections import Counter
@@ -22,16 +23,18 @@ from typing import TypeVar
 
 from ..common.types import Object
 from ..kube.client import Kube
-from ..kube.errors import NotFound
+from ..kube.errors import KubeError, NotFound
 from ..lock import lease
 from ..lock.lease import LockState
 from ..orders.model import ClusterOrder
 from ..orders.next_action import action_reason, next_action
 from ..orders.observe import ObservedState, observe
+from ..orders.orphans import KINDS, find_orphans
 from ..orders.outcome import Action, UnstartedRun
 from ..orders.run import Run
 from ..orders.selection import OrderName
 from ..orders.status_writer import StatusWriter
+from ..orders.sweep import Sweep
 from .hub_cache import Handlers, HubCache
 from .in_flight import RESYNC, InFlightRuns, PendingAction
 from .metrics import Metrics, State
@@ -47,6 +50,7 @@ Result = TypeVar("Result")
 
 WORKERS = 8
 BATCH_SECONDS = 0.05  # actions that become pending within this time go into one run
+SWEEP_SECONDS = 300.0  # between two searches for what deleted orders have left behind
 BROKEN_SECONDS = 60.0  # a watch that is broken for longer is reported
 
 
@@ -62,6 +66,9 @@ class Controller:
         self._cache = HubCache(watching, kube, settings.names, handlers)
         self._run = Run(kube, settings.names, view=self._cache.live())
         self._status = StatusWriter(self._run)
+        grace = timedelta(seconds=settings.remove_orphans_after) if settings.remove_orphans_after else None
+        self._sweep = Sweep(self._run, grace)
+        self._orphans = dict.fromkeys(KINDS, 0)
         self._queue = WorkQueue(self._reconcile)
         self._poller = Poller(self._queue.add)
         pending_timeout = settings.pending_timeout or settings.start_timeout
@@ -84,6 +91,7 @@ class Controller:
                 log.info("following %d orders", sum(1 for _each in self._cache.orders()))
                 tasks.create_task(self._start_runs())
                 tasks.create_task(self._send_notifications())
+                tasks.create_task(self._sweep_orphans())
                 for _each in range(WORKERS):
                     tasks.create_task(self._queue.work())
         finally:
@@ -101,7 +109,7 @@ class Controller:
         """The state for the metrics."""
         phases = Counter(str((item.get("status") or {}).get("phase") or "Unknown") for _key, item in self._cache.orders())
         restarts = {informer.kind: informer.restarts for informer in self._cache.informers()}
-        return State(True, phases, self._in_flight.counts(), self._in_flight.runs, len(self._queue), restarts)
+        return State(True, phases, self._in_flight.counts(), self._in_flight.runs, len(self._queue), restarts, self._orphans)
 
     async def _start_runs(self) -> None:
         while True:
@@ -121,6 +129,19 @@ class Controller:
             event = await self._notifications.get()
             await self._emit(event)
             self._metrics.emitted(event["action"])
+
+    async def _sweep_orphans(self) -> None:
+        """Report and remove what deleted orders have left behind. One list of namespaces each time; the rest is in the caches."""
+        names = self._settings.names
+        while True:
+            try:
+                namespaces = await self._in_pool(lambda: self._kube.list_all("v1", "Namespace"))
+                found = find_orphans(names, (item for _key, item in self._cache.orders()), namespaces, self._cache.leases())
+                confirmed = await self._in_pool(functools.partial(self._sweep.sweep, found))
+                self._orphans = dict.fromkeys(KINDS, 0) | Counter(orphan.kind for orphan in confirmed)
+            except KubeError as error:
+                log.warning("the hub was not searched for what deleted orders left behind: %s", error)
+            await asyncio.sleep(SWEEP_SECONDS)
 
     async def _in_pool(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)

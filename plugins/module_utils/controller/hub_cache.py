@@ -90,6 +90,10 @@ class HubCache:
         item = self._locks.get(Key(self._names.site_namespace, lease.lease_name(*key)))
         return lease.state_of(item) if item else None
 
+    def leases(self) -> list[Object]:
+        """The locks of all orders, also of deleted ones."""
+        return list(self._locks.all())
+
     def forget(self, key: Key) -> None:
         self._polled.pop(key, None)
 

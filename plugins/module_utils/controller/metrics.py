@@ -25,6 +25,7 @@ class State:
     runs: int = 0
     queue: int = 0
     watch_restarts: Mapping[str, int] = field(default_factory=dict)
+    orphans: Mapping[str, int] = field(default_factory=dict)
 
 
 class Metrics:
@@ -77,6 +78,8 @@ class Metrics:
         yield self._gauge("actions", "Orders with a pending action or a run in flight", state.actions, "state", "action")
         yield self._gauge("runs_in_flight", "Runs in flight", {(): state.runs})
         yield self._gauge("queue", "Orders in the work queue", {(): state.queue})
+        orphans = {(kind,): count for kind, count in state.orphans.items()}
+        yield self._gauge("orphans", "Objects on the hub whose order no longer exists, by kind", orphans, "kind")
         restarts = prometheus_client.core.CounterMetricFamily(f"{PREFIX}_watch_restarts", "Restarts of watches, by kind", labels=["kind"])
         for kind, count in state.watch_restarts.items():
             restarts.add_metric([kind], count)

@@ -44,6 +44,7 @@ OPTIONS: dict[str, Any] = (
         "pending_timeout": {"type": "int"},
         "poll": {"type": "int", "default": 60},
         "resync": {"type": "int", "default": 3600},
+        "remove_orphans_after": {"type": "int", "default": 0},
         "workflows": {"type": "list", "elements": "str", "choices": ["provision", "post_install", "delete"], "default": []},
         "webhook": {"type": "dict", "options": WEBHOOK, "apply_defaults": True},
     }
@@ -108,7 +109,8 @@ class Settings:
 
     `start_timeout` is how long a run may take until it locks its order, `pending_timeout` after how long one that has not counts as lost;
     None is as long. `poll` is how often providers are asked whose clusters cannot be watched, `resync` how often a settled order is
-    provisioned again, which repairs drift. `workflows` are the actions that the rulebook launches as workflows.
+    provisioned again, which repairs drift. `remove_orphans_after` is how long what a deleted order left behind is kept, with 0 for ever.
+    `workflows` are the actions that the rulebook launches as workflows.
     """
 
     names: Names = field(default_factory=Names)
@@ -119,6 +121,7 @@ class Settings:
     pending_timeout: int | None = None
     poll: int = 60
     resync: int = 3600
+    remove_orphans_after: int = 0
     workflows: tuple[str, ...] = ()
     webhook: Webhook = field(default_factory=Webhook)
 
@@ -139,6 +142,8 @@ class Settings:
         pending = values.get("pending_timeout")
         if pending is not None and pending < values.get("start_timeout", 0):
             problems.append(f"pending_timeout must be at least start_timeout, {values['start_timeout']}, not {pending}")
+        if values.get("remove_orphans_after", 0) < 0:
+            problems.append("remove_orphans_after must be 0 or more")
         if not _is_absolute(values.get("kubeconfig")):
             problems.append("kubeconfig must be an absolute path: runs start in folders of their own")
         try:
@@ -155,6 +160,7 @@ class Settings:
             connection(values),
             **{name: values[name] for name in AT_LEAST_ONE},
             pending_timeout=pending,
+            remove_orphans_after=values["remove_orphans_after"],
             workflows=tuple(values["workflows"]),
             webhook=webhook,
         )

@@ -81,16 +81,22 @@ class Finalization:
             cluster = self._run.observe(order).cluster
         if not cluster.is_absent:
             return order
-        namespace = self._run.kube.find("v1", "Namespace", order.working_namespace)
-        if namespace is not None and owns_namespace(order, namespace) and not self._run.names.external_controller:
-            self._run.writer(lock).delete([namespace])
-            self._run.change_finalizers(namespace, self._without_ours)
+        if self.delete_namespace(order, lock):
             return order
         if self._run.check_mode:
             return order if self._without_ours(list(order.finalizers)) else None
         verify(self._run.kube, lock)
         self._run.change_finalizers(order.raw, self._without_ours)
         return self._run.find(order.namespace, order.name)
+
+    def delete_namespace(self, order: ClusterOrder, lock: Lock) -> bool:
+        """Delete the order's working namespace, once its cluster is gone. False if it has none, or none that is ours to delete."""
+        namespace = self._run.kube.find("v1", "Namespace", order.working_namespace)
+        if namespace is None or not owns_namespace(order, namespace) or self._run.names.external_controller:
+            return False
+        self._run.writer(lock).delete([namespace])
+        self._run.change_finalizers(namespace, self._without_ours)
+        return True
 
     def _without_ours(self, finalizers: list[str]) -> list[str]:
         return [entry for entry in finalizers if entry not in self._run.finalizers]

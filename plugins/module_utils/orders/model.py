@@ -97,6 +97,16 @@ class Names:
         return f"{self.group}/management-state"
 
     @property
+    def provider_annotation(self) -> str:
+        """On the working namespace: the provider of its cluster, which can be deleted by it without the order."""
+        return f"{self.group}/provider"
+
+    @property
+    def orphaned_annotation(self) -> str:
+        """On what an order has left behind: since when it is known that the order no longer exists."""
+        return f"{self.group}/orphaned-since"
+
+    @property
     def lock_token_annotation(self) -> str:
         return f"{self.group}/lock-token"
 

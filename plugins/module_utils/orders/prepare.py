@@ -218,7 +218,7 @@ class Preparation:
             )
             order = self._status.write(order, start, lock=lock)
         order = self._add_finalizers(order)
-        changes = self._apply_surroundings(order, lock)
+        changes = self._apply_surroundings(order, lock, provider)
         kubeconfig = self._kubeconfig(order) if self._step == "post_install" else None
         return PreparedOrder(order, lock, provider, checked, has_post_install, job, changes, kubeconfig)
 
@@ -260,10 +260,10 @@ class Preparation:
             raise OrderGone(f"ClusterOrder {order.namespace}/{order.name} was deleted before its finalizers were set.")
         return ClusterOrder.from_object(item, self._run.names)
 
-    def _apply_surroundings(self, order: ClusterOrder, lock: Lock) -> list[Change]:
+    def _apply_surroundings(self, order: ClusterOrder, lock: Lock, provider: str) -> list[Change]:
         """Create the namespace and the service account; with an external controller, only check its namespace."""
         if not self._run.names.external_controller:
-            wanted = _surroundings(order, self._run.names.infrastructure_finalizer)
+            wanted = _surroundings(order, self._run.names.infrastructure_finalizer, provider)
             return self._run.writer(lock).apply(wanted, lambda item, present: _require_own(order, item, present))
         name = order.working_namespace
         namespace = self._run.kube.find("v1", "Namespace", name)
@@ -292,7 +292,7 @@ def _token_above_all_earlier(now: datetime | None) -> int:
     return int((now or datetime.now(UTC)).timestamp() - TOKEN_EPOCH)
 
 
-def _surroundings(order: ClusterOrder, finalizer: str) -> list[Object]:
+def _surroundings(order: ClusterOrder, finalizer: str, provider: str) -> list[Object]:
     """The namespace of all of the order's objects, and the service account that may work in it."""
     namespace = order.working_namespace
     own = {"namespace": namespace, "labels": order.labels}
@@ -300,7 +300,12 @@ def _surroundings(order: ClusterOrder, finalizer: str) -> list[Object]:
         {
             "apiVersion": "v1",
             "kind": "Namespace",
-            "metadata": {"name": namespace, "labels": order.labels, "finalizers": [finalizer]},
+            "metadata": {
+                "name": namespace,
+                "labels": order.labels,
+                "annotations": {order.names.provider_annotation: provider},
+                "finalizers": [finalizer],
+            },
         },
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": SERVICE_ACCOUNT, **own}},
         {

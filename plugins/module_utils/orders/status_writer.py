@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Writes the status of orders: derived, compared, and stored in the form that the hub's CRD accepts. It decides nothing."""
+"""Writes the status of orders: derived, compared, and stored in the form that the hub's CRD accepts, with Events. It decides nothing."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from ..common.types import Object
 from ..kube.client import retry_on_conflict
 from ..kube.errors import Conflict, Invalid
+from ..kube.event_recorder import EventRecorder
 from ..lock.lease import Lock, LockState, verify
 from .model import ClusterOrder
 from .observe import ObservedState
@@ -17,6 +18,7 @@ from .osac import beside_controller, for_foreign_crd, is_beside_controller, is_r
 from .outcome import LostRun, Outcome, UnstartedRun
 from .run import Run
 from .status import derive_status
+from .transitions import events_of
 
 
 class StatusWriter:
@@ -24,6 +26,7 @@ class StatusWriter:
 
     def __init__(self, run: Run) -> None:
         self._run = run
+        self._events = EventRecorder(run.kube)
 
     def sync(
         self, order: ClusterOrder, observed: ObservedState, lock: LockState | None = None, unstarted: UnstartedRun | None = None
@@ -64,6 +67,7 @@ class StatusWriter:
                 order, observed = self._run.find(order.namespace, order.name) or order, None
                 lost = lost if isinstance(lost, UnstartedRun) else None
                 raise
+            self._events.record(written, events_of(order.status, status, outcome))
             return ClusterOrder.from_object(written, self._run.names)
 
         return retry_on_conflict(attempt)

@@ -12,7 +12,7 @@ from typing import Any
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import ObjectList, WatchEvent
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError, NotFound, Unexpected
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Conflict, KubeError, NotFound, Unexpected
 
 
 class HubInMemory:
@@ -57,6 +57,14 @@ class HubInMemory:
     def watch(self, api_version: str, kind: str, namespace: str | None = None, **_options: Any) -> Iterator[WatchEvent]:
         self._closed.wait()
         return iter(())
+
+    def create(self, item: Object) -> Object:
+        if _address(item) in self._items:
+            raise Conflict(f"{item['kind']} {item['metadata']['name']} exists.")
+        return self.replace(item)
+
+    def patch(self, item: Object, changes: Object, **_options: Any) -> Object:
+        return self.replace(item | {name: value for name, value in changes.items() if name != "metadata"})
 
     def replace(self, item: Object, subresource: str = "") -> Object:
         stored = copy.deepcopy(item)

@@ -85,6 +85,13 @@ options:
     description: After how many seconds a settled order is provisioned again, which repairs drift.
     type: int
     default: 3600
+  remove_orphans_after:
+    description:
+      - After how many seconds the working namespace and the cluster of an order that was deleted around the controller are deleted, and the
+        Leases of orders in deleted namespaces. The time counts from the report of the object.
+      - With V(0) they are reported only.
+    type: int
+    default: 0
   workflows:
     description: The actions that the rulebook launches as workflows. Their events have C(workflow) in C(meta.launch), the others C(job).
     type: list

@@ -1,0 +1,107 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Reports what orders have left behind on a hub, and removes it after a grace time where the site says so. `orphans` finds it.
+
+A working namespace is removed as with its order: under the order's lock, the cluster first, then the namespace and its finalizer. The
+template's own `delete` does not run: its parameters are gone with the order. One call does one step, as a run does; the next call does the
+next.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from ..common.timestamps import format_time
+from ..kube.errors import KubeError
+from ..kube.event_recorder import NORMAL, WARNING, Event, EventRecorder
+from ..lock.lease import acquire, read, release
+from ..providers.model import ObservedCluster
+from .finish import Finalization
+from .model import ClusterOrder
+from .orphans import Orphan
+from .run import Run
+
+log = logging.getLogger(__name__)
+
+
+class Sweep:
+    """For one hub. Without a `grace` time it removes nothing."""
+
+    def __init__(self, run: Run, grace: timedelta | None = None) -> None:
+        self._run = run
+        self._grace = grace
+        self._finalization = Finalization(run)
+        self._events = EventRecorder(run.kube)
+
+    def sweep(self, found: Sequence[Orphan]) -> list[Orphan]:
+        """Report each orphan, or remove it where its grace time is over. Returns those that are orphans on the hub's own state."""
+        confirmed = []
+        for orphan in found:
+            try:
+                if self._is_confirmed(orphan):
+                    confirmed.append(orphan)
+                    self._handle(orphan)
+            except KubeError as error:
+                log.warning("%s %s of a deleted order: %s", orphan.kind, orphan.item["metadata"]["name"], error)
+        return confirmed
+
+    def _is_confirmed(self, orphan: Orphan) -> bool:
+        """Whether the order does not exist on the hub either: a cache may lag."""
+        order = self._run.find(orphan.namespace, orphan.name)
+        return order is None or (orphan.kind == "Namespace" and orphan.uid not in ("", order.uid))
+
+    def _handle(self, orphan: Orphan) -> None:
+        now = self._run.kube.server_time() or datetime.now(UTC)
+        if orphan.since is None:
+            self._report(orphan, now)
+        elif self._grace is not None and now >= orphan.since + self._grace:
+            self._remove(orphan)
+
+    def _report(self, orphan: Orphan, now: datetime) -> None:
+        """Record the time on the object, from which the grace time counts also after a restart."""
+        item = self._run.kube.patch(orphan.item, {"metadata": {"annotations": {self._run.names.orphaned_annotation: format_time(now)}}})
+        if orphan.kind == "Namespace":  # a Lease without an order is what every deleted namespace leaves
+            self._events.record(item, [Event("OrderGone", _message(orphan), WARNING)])
+        log.warning("%s", _message(orphan))
+
+    def _remove(self, orphan: Orphan) -> None:
+        if self._run.names.external_controller:
+            return  # namespaces are the other controller's
+        if orphan.kind == "Lease":
+            self._remove_lease(orphan)
+            return
+        order = self._order(orphan)
+        if order is None:
+            log.warning("The namespace %s is not removed: it does not name its order and its provider", orphan.item["metadata"]["name"])
+            return
+        lock = acquire(self._run.kube, order.namespace, order.name, f"sweep-{secrets.token_hex(4)}", site=self._run.names.site_namespace)
+        try:
+            provider = self._run.provider(order, lock)
+            is_gone = provider is not None and provider.delete(ObservedCluster())
+            if is_gone and self._finalization.delete_namespace(order, lock):
+                self._events.record(orphan.item, [Event("OrphanRemoved", f"{_message(orphan)}; it is deleted", NORMAL)])
+        finally:
+            release(self._run.kube, lock)
+
+    def _remove_lease(self, orphan: Orphan) -> None:
+        kube, names = self._run.kube, self._run.names
+        state = read(kube, orphan.namespace, orphan.name, site=names.site_namespace)
+        if state.is_free(kube.server_time()) and kube.find("v1", "Namespace", orphan.namespace) is None:
+            kube.delete(orphan.item, checked=True)
+
+    def _order(self, orphan: Orphan) -> ClusterOrder | None:
+        """The deleted order, as far as its namespace records it."""
+        metadata, names = orphan.item["metadata"], self._run.names
+        provider = (metadata.get("annotations") or {}).get(names.provider_annotation, "")
+        if not provider or not orphan.uid or metadata["name"] != names.working_namespace(orphan.namespace, orphan.name):
+            return None
+        status = {"provider": {"type": provider}}
+        return ClusterOrder(orphan.namespace, orphan.name, "", uid=orphan.uid, is_deleting=True, status=status, names=names)
+
+
+def _message(orphan: Orphan) -> str:
+    called = f"{orphan.kind} {orphan.item['metadata']['name']}"
+    return f"ClusterOrder {orphan.namespace}/{orphan.name} with the uid {orphan.uid or 'unknown'} no longer exists, and left {called}"

@@ -1,0 +1,50 @@
+"""What deleted orders leave behind: a namespace by the uid of its order, a Lease once nothing with an older token can exist."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import ORDER_ANNOTATION, lease_name
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.orphans import find_orphans
+
+NAMES = Names()
+WORKING = NAMES.working_namespace("team", "demo")
+
+
+def order(namespace: str = "team", name: str = "demo", uid: str = "1") -> Object:
+    return {"kind": "ClusterOrder", "metadata": {"namespace": namespace, "name": name, "uid": uid}}
+
+
+def namespace(name: str, **labels: str) -> Object:
+    prefixed = {f"{NAMES.group}/clusterorder{key}": value for key, value in labels.items()}
+    return {"kind": "Namespace", "metadata": {"name": name, "labels": prefixed}}
+
+
+def working(uid: str = "1") -> Object:
+    labels = {"": "demo", "-namespace": "team"} | ({"-uid": uid} if uid else {})
+    return namespace(WORKING, **labels)
+
+
+def lease(name: str = "") -> Object:
+    metadata = {"name": name or lease_name("team", "demo"), "namespace": "openfleet-system", "annotations": {ORDER_ANNOTATION: "team/demo"}}
+    return {"kind": "Lease", "metadata": metadata | {"resourceVersion": "1"}}
+
+
+@pytest.mark.parametrize(
+    ("orders", "namespaces", "leases", "found"),
+    [
+        ([order()], [working(), namespace("team")], [lease()], []),
+        ([], [working(), namespace("team")], [lease()], ["Namespace"]),
+        ([order(uid="2")], [working()], [], ["Namespace"]),
+        ([order("other")], [working()], [], ["Namespace"]),
+        ([order()], [working(uid="")], [], []),  # of another controller
+        ([], [working(uid="")], [], ["Namespace"]),
+        ([], [namespace("team"), namespace("default")], [lease()], []),  # the Lease of a deleted order stays
+        ([], [working()], [lease()], ["Namespace"]),
+        ([], [namespace("default")], [lease()], ["Lease"]),
+        ([], [], [lease("not-of-ours")], []),
+    ],
+)
+def test_what_has_no_order_is_an_orphan(orders: list[Object], namespaces: list[Object], leases: list[Object], found: list[str]) -> None:
+    assert [orphan.kind for orphan in find_orphans(NAMES, orders, namespaces, leases)] == found
