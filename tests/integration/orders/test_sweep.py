@@ -97,7 +97,9 @@ def test_the_lease_of_an_order_is_removed_with_its_namespace_and_not_before(orde
 
 
 def test_a_namespace_that_does_not_name_its_provider_is_not_removed(orders: Orders) -> None:
-    labels = {f"{orders.group}/clusterorder{part}": value for part, value in {"": "demo", "-namespace": orders.namespace, "-uid": "1"}.items()}
+    labels = {
+        f"{orders.group}/clusterorder{part}": value for part, value in {"": "demo", "-namespace": orders.namespace, "-uid": "1"}.items()
+    }
     left: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": orders.working(), "labels": labels}}
     orders.kube.create(left)
     for _each in range(3):

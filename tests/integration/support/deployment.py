@@ -7,7 +7,6 @@ import ssl
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import urllib3
 import yaml
@@ -16,13 +15,9 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.certificates impo
 from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port
 
 from .engines import COLLECTIONS, TOKEN, Engine
+from .manifests import MANIFESTS, manifest
 
 SERVE = COLLECTIONS / "ansible_collections/openfleet/clusters/extensions/eda/serve.py"
-MANIFESTS = SERVE.parent / "deploy/kubernetes"
-
-
-def manifest(name: str) -> Any:
-    return yaml.safe_load((MANIFESTS / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
 def install(hub: Access) -> None:

@@ -24,6 +24,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease impo
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names
 
 from .in_process import InProcessRun, act
+from .tenants import tenant_of
 
 GROUP, OTHER_GROUP = "cloudkit.openshift.io", "osac.openshift.io"
 PULL_SECRET = '{"auths": {"registry.example.com": {"auth": "c2VjcmV0"}}}'  # noqa: S105 - made up
@@ -136,6 +137,11 @@ class Orders:
 
     # What a tenant does
 
+    @cached_property
+    def tenant(self) -> Kube:
+        """The connection of a tenant, who has only the shipped role, and only in this namespace."""
+        return tenant_of(self.hub, self.namespace, self.group)
+
     def apply(
         self,
         name: str = "demo",
@@ -155,10 +161,10 @@ class Orders:
             present = self.get(name)
             if present is None:
                 metadata = {"name": name, "namespace": self.namespace, "annotations": dict(annotations or {})}
-                self.kube.create({"apiVersion": self.api_version, "kind": "ClusterOrder", "metadata": metadata, "spec": spec})
+                self.tenant.create({"apiVersion": self.api_version, "kind": "ClusterOrder", "metadata": metadata, "spec": spec})
             else:
                 present["metadata"]["annotations"] = present["metadata"].get("annotations", {}) | dict(annotations or {})
-                self.kube.replace(present | {"spec": spec})
+                self.tenant.replace(present | {"spec": spec})
 
         retry_on_conflict(write)
 
@@ -180,7 +186,7 @@ class Orders:
 
     def ask_to_delete(self, name: str = "demo") -> None:
         """Delete the order as a tenant does, without a wait."""
-        self.kube.delete(self._named(name))
+        self.tenant.delete(self._named(name))
 
     def _named(self, name: str) -> Object:
         return {"apiVersion": self.api_version, "kind": "ClusterOrder", "metadata": {"name": name, "namespace": self.namespace}}
