@@ -51,15 +51,46 @@ def test_page_lists_the_permissions_of_the_account_and_no_others() -> None:
     section = page.partition("## Permissions")[2].partition("Other providers")[0]
     rows = [[re.findall(r"`([^`]+)`", cell) for cell in line.split("|")[1:3]] for line in section.splitlines() if line.startswith("| `")]
     listed = [(resource, verb) for resources, verbs in rows for resource in resources if resource != "admin" for verb in verbs]
-    role = read(MANIFESTS / "cluster_role.yaml")
-    granted = [(resource, verb) for rule in role["rules"] for resource in rule["resources"] for verb in rule["verbs"]]
+    rules = [rule for name in ("cluster_role", "role") for rule in read(MANIFESTS / f"{name}.yaml")["rules"]]
+    granted = [(resource, verb) for rule in rules for resource in rule["resources"] for verb in rule["verbs"]]
     assert sorted(listed) == sorted(granted)
 
 
-def test_kustomization_names_every_manifest() -> None:
+@pytest.mark.parametrize("folder", ["", "tenant", "monitoring"])
+def test_kustomization_names_every_manifest(folder: str) -> None:
+    there = {file.name for file in (MANIFESTS / folder).glob("*.yaml")} - {"kustomization.yaml"}
+    assert set(read(MANIFESTS / folder / "kustomization.yaml")["resources"]) == there
+
+
+def test_page_lists_every_manifest() -> None:
+    section = (ROOT / "docs/running.md").read_text(encoding="utf-8").partition("## What is shipped")[2].partition("\n## ")[0]
+    files = {str(file.relative_to(MANIFESTS)) for file in MANIFESTS.rglob("*.*") if file.name != "kustomization.yaml"}
+    assert {name for name in files if f"`{name}`" not in section} == set()
+
+
+def test_guide_shows_the_role_that_is_shipped_for_operators() -> None:
+    blocks = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/operators_guide.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert read(MANIFESTS / "operator_cluster_role.yaml") in [yaml.safe_load(block) for block in blocks if "kind: ClusterRole" in block]
+
+
+def test_page_lists_every_alert() -> None:
+    section = (ROOT / "docs/running.md").read_text(encoding="utf-8").partition("## Monitoring")[2].partition("\n## ")[0]
+    rules = read(MANIFESTS / "monitoring/prometheus_rule.yaml")["spec"]["groups"][0]["rules"]
+    assert re.findall(r"`(Openfleet\w+)`", section) == [rule["alert"] for rule in rules]
+
+
+def test_policies_and_roles_are_about_one_api_group() -> None:
+    """A site that has another group changes it in every place: no place is missed."""
+    texts = {file.name: file.read_text(encoding="utf-8") for file in MANIFESTS.rglob("*.yaml")}
+    with_group = {name: text for name, text in texts.items() if "cloudkit.openshift.io" in text}
+    assert {"cluster_role.yaml", "tenant_cluster_role.yaml", "policy_orders.yaml", "policy_namespaces.yaml"} <= with_group.keys()
+    for name, text in with_group.items():
+        for line in text.splitlines():
+            assert "cloudkit.openshift.io" not in line or "Site:" in line, f"{name}: {line}"
+
+
+def test_image_of_the_deployment_is_that_of_the_kustomization() -> None:
     kustomization = read(MANIFESTS / "kustomization.yaml")
-    there = {file.name for file in MANIFESTS.glob("*.yaml")} - {"kustomization.yaml"}
-    assert set(kustomization["resources"]) == there
     assert [image["name"] for image in kustomization["images"]] == [pod()["containers"][0]["image"]]
 
 
