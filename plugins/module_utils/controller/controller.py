@@ -23,7 +23,7 @@ from typing import TypeVar
 
 from ..common.types import Object
 from ..kube.client import Kube
-from ..kube.errors import KubeError, NotFound
+from ..kube.errors import NotFound
 from ..lock import lease
 from ..lock.lease import LockState
 from ..orders.model import ClusterOrder
@@ -139,7 +139,7 @@ class Controller:
                 found = find_orphans(names, (item for _key, item in self._cache.orders()), namespaces, self._cache.leases())
                 confirmed = await self._in_pool(functools.partial(self._sweep.sweep, found))
                 self._orphans = dict.fromkeys(KINDS, 0) | Counter(orphan.kind for orphan in confirmed)
-            except KubeError as error:
+            except Exception as error:  # noqa: BLE001 - no fault of this search ends the work on orders
                 log.warning("the hub was not searched for what deleted orders left behind: %s", error)
             await asyncio.sleep(SWEEP_SECONDS)
 

@@ -38,15 +38,17 @@ class Sweep:
 
     def sweep(self, found: Sequence[Orphan]) -> list[Orphan]:
         """Report each orphan, or remove it where its grace time is over. Returns those that are orphans on the hub's own state."""
-        confirmed = []
-        for orphan in found:
-            try:
-                if self._is_confirmed(orphan):
-                    confirmed.append(orphan)
-                    self._handle(orphan)
-            except KubeError as error:
-                log.warning("%s %s of a deleted order: %s", orphan.kind, orphan.item["metadata"]["name"], error)
-        return confirmed
+        results = self._run.kube.in_parallel(self._sweep_one, found)
+        for orphan, result in zip(found, results, strict=True):
+            if isinstance(result, KubeError):
+                log.warning("%s %s of a deleted order: %s", orphan.kind, orphan.item["metadata"]["name"], result)
+        return [orphan for orphan, result in zip(found, results, strict=True) if result]
+
+    def _sweep_one(self, orphan: Orphan) -> bool:
+        if not self._is_confirmed(orphan):
+            return False
+        self._handle(orphan)
+        return True
 
     def _is_confirmed(self, orphan: Orphan) -> bool:
         """Whether the order does not exist on the hub either: a cache may lag."""

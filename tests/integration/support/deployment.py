@@ -7,6 +7,7 @@ import ssl
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import urllib3
 import yaml

@@ -83,6 +83,7 @@ HEALTHY = State(
 def count(metric: str) -> Callable[[Metrics], None]:
     """Something that happens between two scrapes."""
     many: dict[str, Callable[[Metrics], None]] = {
+        "unstarted": lambda metrics: metrics.was_not_started("provision"),
         "runs": lambda metrics: metrics.finished("provision", 1000.0),
         "webhooks": lambda metrics: [metrics.answered("create-hosted-cluster", 401) for _each in range(1000)] and None,
     }
@@ -99,6 +100,7 @@ def count(metric: str) -> Callable[[Metrics], None]:
         ("OpenfleetQueueGrows", {"queue": 1000}, None),
         ("OpenfleetWatchRestarts", {"watch_restarts": {"Lease": 1000}}, None),
         ("OpenfleetRunsSlow", {}, count("runs")),
+        ("OpenfleetRunsNotStarted", {}, count("unstarted")),
         ("OpenfleetWebhooksRefused", {}, count("webhooks")),
         ("OpenfleetOrphans", {"orphans": {"Namespace": 1}}, None),
     ],
@@ -108,6 +110,7 @@ def test_an_alert_fires_by_its_metric_and_by_no_other(alert: str, state: dict[st
     metrics = Metrics(lambda: current)
     metrics.finished("provision", 1.0)
     metrics.answered("create-hosted-cluster", 202)
+    metrics.was_not_started("provision")
     before = samples(metrics)
     assert [name for name in ALERTS if fires(name, before, before)] == []
     current = State(**vars(HEALTHY) | state)
@@ -132,6 +135,7 @@ def test_dashboard_shows_only_metrics_that_exist_and_all_of_the_engine() -> None
     metrics.answered("create-hosted-cluster", 202)
     metrics.emitted("provision")
     metrics.wrote_status()
+    metrics.was_not_started("provision")
     exist = {name for name, _labels, _value in samples(metrics)}
     shown = {
         name
