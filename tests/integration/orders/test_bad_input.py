@@ -181,7 +181,7 @@ def test_a_failure_that_only_a_change_of_the_order_fixes_is_not_retried(orders: 
     lock: "{{ cluster_lock }}"
     settings: {nonsense: "{{ template_parameters.base_domain }}"}
 """
-    orders.apply(template=orders.template("nonsense", install=install), nodes={"fc430": 1}, base_domain="a.example.com")
+    orders.apply(template=orders.template("nonsense", install=install), nodes={"fc430": 1}, base_domain="example.com")
     assert not orders.run("provision", "demo").complete().is_successful
     failure = orders.status()["failure"]
     assert (failure["reason"], failure["retryable"], failure["task"]) == ("Invalid", False, "Ask for what the provider does not know")
