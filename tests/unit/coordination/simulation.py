@@ -1,17 +1,15 @@
 """Simulates contenders for one workload: a virtual clock, an in-memory store with S3's rules, and faults between them.
 
-The library runs unchanged. Each contender has a thread, and one thread runs at a time: an actor that waits wakes the
-next one. A script of bytes decides the duration and the fault of each request, so the same script gives the same run.
+The library runs unchanged, in virtual time. A script of bytes decides the duration and the fault of each request, so
+the same script gives the same run.
 """
 
 from __future__ import annotations
 
 import functools
-import heapq
 import itertools
 import json
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +27,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.s3.errors impor
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import ObjectStore, StoredObject
 
 from ..s3.memory_bucket import MemoryBucket
+from ..virtual_time import Violation, VirtualTime
 
 WORKLOAD = WorkloadRef("orders", "demo")
 LOCK, STATE, DECISION, HISTORY = (WORKLOAD.key(part) for part in ("lock", "state", "decision", "history/"))
@@ -39,14 +38,6 @@ TIMEOUT = 4.5
 POLL = 5.0
 WRITES = 4
 FAULTS = ("lost", "late", "dropped", "500", "500 written", "409", "412 written", "paused before", "paused after")
-
-
-class Violation(AssertionError):
-    """An invariant does not hold."""
-
-
-class Ended(BaseException):
-    """The run has ended. Unwinds threads that still wait."""
 
 
 @dataclass(frozen=True)
@@ -108,52 +99,18 @@ class JudgingBucket(MemoryBucket):
         return etag
 
 
-class Actor:
-    """A thread that runs only in its turn."""
-
-    def __init__(self, simulation: Simulation, work: Callable[[], None]) -> None:
-        self.simulation = simulation
-        self.turn = threading.Lock()
-        self.turn.acquire()
-        self.thread = threading.Thread(target=self._run, args=(work,), daemon=True)
-        self.thread.start()
-
-    def _run(self, work: Callable[[], None]) -> None:
-        self.turn.acquire()
-        simulation = self.simulation
-        try:
-            if not simulation.is_over:
-                work()
-        except Ended:
-            return
-        except BaseException as error:  # noqa: BLE001 - raised again in the test
-            simulation.failure = simulation.failure or error
-        simulation.next_actor()
-
-
-class Simulation:
+class Simulation(VirtualTime):
     """One run of a scenario."""
 
     def __init__(self, scenario: Scenario, rules: Rules) -> None:
+        super().__init__(scenario.script, scenario.fault_threshold, FAULTS, DURATION, SETTLE_SECONDS)
         self.scenario, self.rules = scenario, rules
-        self.now = 0.0
-        self.is_over = False
-        self.failure: BaseException | None = None
         self.highest_epoch = 0
         self.terms: dict[int, str] = {}
         self.leaders: dict[int, str] = {}
         self.ended: set[int] = set()
-        self.requests = 0
         self.resumed = 0
         self.bucket = JudgingBucket(self, rules.bucket())
-        self._script: Iterator[int] = iter(scenario.script)
-        self._end = DURATION
-        self._events: list[tuple[float, int, Actor | Callable[[], None]]] = []
-        self._numbers = itertools.count()
-        self._finished = threading.Lock()
-        self._finished.acquire()
-        self._current: Actor | None = None
-        self._actors: list[Actor] = []
         self.contenders = [Contender(self, number) for number in range(len(scenario.clock_speeds))]
 
     def run(self) -> None:
@@ -161,90 +118,13 @@ class Simulation:
             self.start(contender.run, 0.01 * contender.number)
         if self.scenario.lock_deleted_at is not None:
             self.after(self.scenario.lock_deleted_at, self._delete_lock)
-        self.next_actor()
-        self._finished.acquire()
-        self.is_over = True
-        for actor in self._actors:
-            if actor.thread.is_alive():
-                actor.turn.release()
-                actor.thread.join()
-        if self.failure:
-            raise self.failure
+        self.play()
         self._check_history()
 
     def _delete_lock(self) -> None:
         """Delete the lock object by hand. The invariants need that all contenders have observed the lock before."""
         if STATE in self.bucket.objects and all(contender.lease._observed for contender in self.contenders):  # noqa: SLF001
             self.bucket.delete(LOCK)
-
-    # Time and turns
-
-    def start(self, work: Callable[[], None], delay: float = 0.0) -> None:
-        actor = Actor(self, work)
-        self._actors.append(actor)
-        self._push(delay, actor)
-
-    def after(self, delay: float, effect: Callable[[], None]) -> None:
-        self._push(delay, effect)
-
-    def wait(self, seconds: float) -> None:
-        """Called by the current actor: continue after so many seconds."""
-        actor = self._current
-        assert actor is not None
-        self._push(seconds, actor)
-        if self._next() is not actor:
-            actor.turn.acquire()
-        if self.is_over:
-            raise Ended
-        self._current = actor
-
-    def next_actor(self) -> None:
-        """Called by an actor that has ended."""
-        self._next()
-
-    def _push(self, delay: float, what: Actor | Callable[[], None]) -> None:
-        heapq.heappush(self._events, (self.now + delay, next(self._numbers), what))
-
-    def _next(self) -> Actor | None:
-        """Advance the clock and wake the next actor, unless that is the current one."""
-        while self._events and not self.failure:
-            when, _number, what = heapq.heappop(self._events)
-            if when > self._end:
-                break
-            self.now = when
-            try:
-                self.check()
-                if not isinstance(what, Actor):
-                    what()
-                    continue
-            except Violation as error:
-                self.failure = error
-                break
-            if what is not self._current or self._current is None:
-                self._current = what
-                what.turn.release()
-            return what
-        self._finished.release()
-        return None
-
-    # The script
-
-    def _byte(self) -> int:
-        byte = next(self._script, None)
-        if byte is None:
-            self._end = min(self._end, self.now + SETTLE_SECONDS) if self.scenario.script else DURATION
-        return byte or 0
-
-    def choose(self, of: int) -> int:
-        return self._byte() % of
-
-    def fault(self) -> tuple[str, float]:
-        """The fault of the next request, if any, and its duration in seconds."""
-        self.requests += 1
-        byte = self._byte()
-        if byte < self.scenario.fault_threshold:
-            return "", 0.01 + (byte % 4) * 0.05
-        return FAULTS[byte % len(FAULTS)], 0.5 * 1.25 ** (self._byte() % 24)
 
     # The invariants
 

@@ -25,7 +25,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from ..s3.memory_bucket import MemoryBucket
-from .simulation import LOCK, STATE, Rules, Scenario, Simulation, Violation
+from ..virtual_time import Violation
+from .simulation import LOCK, STATE, Rules, Scenario, Simulation
 
 # Runs that are the same each time, and runs with a new seed.
 FIXED_RUNS, NEW_RUNS = 600, 200
