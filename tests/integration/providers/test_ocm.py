@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator
 
@@ -31,12 +32,13 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model
     Region,
     ResourceSet,
 )
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm.account import OtherAccount
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm.model import OWNER
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm.provider import ClusterProvider
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm.secret import FINALIZER
 
 from ..support.ocm_site import LABELS, Runs, standing_in
-from ..support.ocm_standin import OFFLINE_TOKEN, OcmStandIn, Refused
+from ..support.ocm_standin import ACCOUNTS, COLLEAGUES_TOKEN, OFFLINE_TOKEN, STRANGERS_TOKEN, OcmStandIn, Refused
 
 NOTHING = ObservedCluster()
 CONFIG: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}, "data": {"a": "1"}}
@@ -208,7 +210,7 @@ def test_secret_holds_what_later_calls_need_and_no_more(runs: Runs, service: Ocm
     runs.provider().create(runs.request(settings={"ccs": True, "aws_account_id": "123"}, secrets=keys))
     secret = runs.secret()
     assert secret is not None
-    assert set(secret) == {"token", "url", "token_url", "client_id", "nodes"}
+    assert set(secret) == {"token", "url", "token_url", "client_id", "nodes", "account", "account-token"}
     assert (secret["token"], secret["url"]) == (OFFLINE_TOKEN, service.url)
     found = runs.kube.get("v1", "Secret", f"{runs.name}-ocm", runs.namespace)
     assert found["metadata"]["labels"] == LABELS
@@ -609,3 +611,61 @@ def test_forbidden_is_not_retryable(runs: Runs, service: OcmStandIn, monkeypatch
         runs.provider().create(runs.request())
     assert not caught.value.retryable
     monkeypatch.undo()
+
+
+# Tokens of other accounts
+
+
+def token_in_secret(runs: Runs, token: str) -> None:
+    """Replace the token in the Secret by hand."""
+    secret = runs.kube.get("v1", "Secret", f"{runs.name}-ocm", runs.namespace)
+    runs.kube.patch(secret, {"stringData": {"token": token}})
+
+
+def test_a_cluster_is_not_created_again_with_the_token_of_another_account(runs: Runs) -> None:
+    spec = runs.provider().create(runs.request())
+    other = runs.request(secrets={"token": STRANGERS_TOKEN})
+    for recorded in (spec, NOTHING):  # also after a run that was killed before the id was recorded
+        with pytest.raises(OtherAccount, match="the account account-3, and it was created or last seen by the account account-1"):
+            create_or_update(runs.provider(), recorded, other)
+    with pytest.raises(OtherAccount):
+        runs.provider().create(other)
+    assert len(runs.service.clusters) == 1
+    assert (runs.secret() or {})["token"] == OFFLINE_TOKEN
+
+
+def test_a_cluster_is_not_forgotten_because_the_token_is_of_another_account(runs: Runs) -> None:
+    spec = runs.ready()
+    token_in_secret(runs, STRANGERS_TOKEN)
+    calls = {"delete": runs.provider().delete, "status": runs.provider(read_only=True).status}
+    for call, recorded in itertools.product(calls.values(), (spec, NOTHING)):
+        with pytest.raises(OtherAccount, match="Put a token of that account into the Secret") as caught:
+            call(recorded)
+        assert f"{runs.namespace}/{runs.name}-ocm" in str(caught.value)
+        assert STRANGERS_TOKEN not in str(caught.value)
+    assert runs.secret() and runs.service.clusters
+    token_in_secret(runs, OFFLINE_TOKEN)
+    assert runs.provider(read_only=True).status(spec).status == "ready"
+
+
+def test_the_token_of_another_account_that_sees_the_cluster_takes_over(runs: Runs) -> None:
+    spec = runs.ready()
+    token_in_secret(runs, COLLEAGUES_TOKEN)
+    assert runs.provider(read_only=True).status(spec).status == "ready"
+    assert not runs.provider().delete(spec)
+    assert (runs.secret() or {})["account"] == "account-2"
+    runs.service.advance()
+    assert runs.provider().delete(spec)
+    assert runs.secret() is None
+
+
+def test_a_new_token_of_the_same_account_and_a_secret_without_an_account_work(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = runs.ready()
+    monkeypatch.setitem(ACCOUNTS, "rotated", ACCOUNTS[OFFLINE_TOKEN])
+    token_in_secret(runs, "rotated")
+    runs.service.clusters.clear()
+    assert runs.provider(read_only=True).status(spec).status == "cleanup", "by this account it is gone"
+    token_in_secret(runs, STRANGERS_TOKEN)
+    secret = runs.kube.get("v1", "Secret", f"{runs.name}-ocm", runs.namespace)
+    runs.kube.patch(secret, {"data": {"account": None}})  # as the message says, and as earlier versions left it
+    assert runs.provider().delete(spec)

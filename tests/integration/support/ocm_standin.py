@@ -24,7 +24,11 @@ from .ocm_contract import contract, request_of
 
 ROOT = "/api/clusters_mgmt/v1"
 TOKEN_PATH = "/sso/token"  # noqa: S105 - an address
+ACCOUNT_PATH = "/api/accounts_mgmt/v1/current_account"
 OFFLINE_TOKEN = "offline-token-of-the-tests"  # noqa: S105 - made up
+COLLEAGUES_TOKEN, STRANGERS_TOKEN = "offline-token-of-a-colleague", "offline-token-of-a-stranger"
+# By offline token: the account, and its organization, whose clusters alone it sees.
+ACCOUNTS = {OFFLINE_TOKEN: ("account-1", "org-1"), COLLEAGUES_TOKEN: ("account-2", "org-1"), STRANGERS_TOKEN: ("account-3", "org-2")}
 CLOUDS = {"aws": ("us-east-1", "eu-west-1"), "gcp": ("us-east1",)}
 SINGLE_ZONE = "eu-west-1"
 WALK = {"pending": "installing", "installing": "ready", "updating": "ready"}
@@ -77,7 +81,8 @@ class OcmStandIn(http.server.ThreadingHTTPServer):
         self.faults: list[Fault] = []
         self.violations: list[str] = []
         self.requests: list[str] = []
-        self.tokens: set[str] = set()
+        self.tokens: dict[str, tuple[str, str]] = {}
+        self.organizations: dict[str, str] = {}
         self.over = threading.Event()
         self.lock = threading.RLock()
         # As with the proxy of a hub: called with a request before it is served and before it is answered; a ConnectionError cuts it off.
@@ -132,19 +137,22 @@ class OcmStandIn(http.server.ThreadingHTTPServer):
 
     def token(self, form: dict[str, str]) -> tuple[int, Object]:
         with self.lock:
-            if (form.get("grant_type"), form.get("refresh_token")) != ("refresh_token", OFFLINE_TOKEN) or not form.get("client_id"):
+            account = ACCOUNTS.get(form.get("refresh_token", ""))
+            if form.get("grant_type") != "refresh_token" or not account or not form.get("client_id"):
                 return 400, {"error": "invalid_grant", "error_description": "Invalid refresh token"}
             token = f"access-token-{next(self._numbers)}"
-            self.tokens.add(token)
+            self.tokens[token] = account
             return 200, {"access_token": token, "expires_in": 900, "token_type": "Bearer"}
 
-    def handle(self, method: str, path: str, query: dict[str, str], body: Any) -> tuple[int, Object | None]:
-        """A request of the API, below its root."""
+    def handle(self, method: str, path: str, query: dict[str, str], body: Any, organization: str) -> tuple[int, Object | None]:
+        """A request of the API, below its root. What belongs to another organization does not exist for it."""
         parts = path.strip("/").split("/")
         with self.lock:
             match parts:
                 case ["clusters"]:
-                    return (200, self._search(query)) if method == "GET" else (201, self._create(body, query.get("dryRun") == "true"))
+                    return self._all_clusters(method, query, body, organization)
+                case ["clusters", cluster, *_rest] if self.organizations.get(cluster, organization) != organization:
+                    raise Refused(404, f"Cluster with id '{cluster}' not found")
                 case ["clusters", cluster]:
                     return self._one_cluster(method, self._get(self.clusters, cluster, "Cluster"), body, query)
                 case ["clusters", cluster, "credentials"]:
@@ -166,24 +174,30 @@ class OcmStandIn(http.server.ThreadingHTTPServer):
                     return 200, _page([_region(name) for name in self._get(CLOUDS, cloud, "CloudProvider")], query)
         raise Refused(404, f"The stand-in has no {path}")
 
-    def _search(self, query: dict[str, str]) -> Object:
+    def _all_clusters(self, method: str, query: dict[str, str], body: Any, organization: str) -> tuple[int, Object | None]:
+        if method == "GET":
+            return 200, self._search(query, organization)
+        return 201, self._create(body, query.get("dryRun") == "true", organization)
+
+    def _search(self, query: dict[str, str], organization: str) -> Object:
         wanted = re.fullmatch(r"name = '([^']*)'", query.get("search", ""))
         if query.get("search") and not wanted:
             raise Refused(400, f"The stand-in does not understand the search {query['search']}")
-        found = [cluster for cluster in self.clusters.values() if not wanted or cluster["name"] == wanted[1]]
+        own = [cluster for cluster in self.clusters.values() if self.organizations[cluster["id"]] == organization]
+        found = [cluster for cluster in own if not wanted or cluster["name"] == wanted[1]]
         answer = _page([_visible(cluster) for cluster in found], query)
         if self.hurried:
             for cluster in found:
                 self._step(cluster)
         return answer
 
-    def _create(self, body: Object, dry_run: bool) -> Object:
+    def _create(self, body: Object, dry_run: bool, organization: str) -> Object:
         cloud, region = body["cloud_provider"]["id"], body["region"]["id"]
         if region not in CLOUDS.get(cloud, ()):
             raise Refused(400, f"Region '{region}' is not supported for cloud provider '{cloud}'")
         if body["multi_az"] and region == SINGLE_ZONE:
             raise Refused(400, f"Region '{region}' does not support multiple availability zones")
-        if any(cluster["name"] == body["name"] for cluster in self.clusters.values()):
+        if any(cluster["name"] == body["name"] and self.organizations[key] == organization for key, cluster in self.clusters.items()):
             raise Refused(400, f"Cluster name '{body['name']}' already exists")
         if body.get("aws", {}).get("secret_access_key", "").startswith("bad"):
             raise Refused(400, f"The AWS key {body['aws']['secret_access_key']} is not valid")
@@ -204,6 +218,7 @@ class OcmStandIn(http.server.ThreadingHTTPServer):
         }
         if not dry_run:
             self.clusters[cluster["id"]] = cluster
+            self.organizations[cluster["id"]] = organization
             ingress = {"kind": "Ingress", "id": "a1b2", "default": True, "dns_name": f"apps.{body['name']}.example.com"}
             self.shelves[cluster["id"]] = {
                 "machine_pools": Shelf("MachinePool", {"worker": pool}),
@@ -322,18 +337,24 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def _judged(self, path: str, query: str, data: bytes, *, stale: bool) -> tuple[int, Object | None]:
         """The answer of the API; requests and answers that its description does not allow are noted."""
         server = self.server
+        token = self.headers["Authorization"].removeprefix("Bearer ")
+        if path == ACCOUNT_PATH:  # another service of the same address, with a description of its own
+            account, organization = server.tokens.get(token, ("", ""))
+            found = {"kind": "Account", "id": account, "username": account, "organization": {"id": organization}}
+            return (200, found) if account else (401, _error(401, "Bearer token is expired"))
         request = request_of(server.url, self.command, path, query, dict(self.headers.items()), data)
         if problem := server.contract.of_request(request):
             server.violations.append(f"{self.command} {self.path}: {problem}")
             return 400, _error(400, f"against the description: {problem}")
-        token = self.headers["Authorization"].removeprefix("Bearer ")
         if stale:
-            server.tokens.discard(token)
+            server.tokens.pop(token, None)
         try:
             if token not in server.tokens:
                 raise Refused(401, "Bearer token is expired")
             values = {name: value[0] for name, value in parse_qs(query).items()}
-            status, body = server.handle(self.command, path.removeprefix(ROOT), values, json.loads(data) if data else None)
+            status, body = server.handle(
+                self.command, path.removeprefix(ROOT), values, json.loads(data) if data else None, server.tokens[token][1]
+            )
         except Refused as refused:
             status, body = refused.status, _error(refused.status, str(refused))
         if problem := server.contract.of_answer(request, status, json.dumps(body).encode() if body is not None else b""):

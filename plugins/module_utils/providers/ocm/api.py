@@ -26,7 +26,7 @@ from ...kube.transport import CONNECT_SECONDS, FIRST_WAIT, LONGEST_WAIT, USER_AG
 URL = "https://api.openshift.com"
 TOKEN_URL = "https://sso.redhat.com/auth/realms/redhat-external/protocol/openid-connect/token"  # noqa: S105 - an address
 CLIENT_ID = "cloud-services"
-ROOT = "/api/clusters_mgmt/v1"
+ROOT, ACCOUNTS_ROOT = "/api/clusters_mgmt/v1", "/api/accounts_mgmt/v1"
 PAGE = 100
 REQUEST_SECONDS = 90.0  # for a request with all its retries; one that began before is given its own time
 RESPONSE_BYTES = 2**26
@@ -70,6 +70,7 @@ class OcmApi:
         self._pool.pool_classes_by_scheme = pool_classes(Budget(Limits(response_bytes=RESPONSE_BYTES)))
         self._token = ""
         self._token_ends = 0.0
+        self._account = ""
         self._hidden: set[str] = set()
         self.hide([access.token])
 
@@ -79,6 +80,15 @@ class OcmApi:
             self._hidden |= {line for line in (secret, *secret.splitlines()) if len(line) >= SHORTEST_SECRET}
 
     # What can be asked
+
+    def account(self) -> str:
+        """The id of the account that the token belongs to. It is read once."""
+        if not self._account:
+            what = "get the account of the token"
+            self._account = str(self._json("GET", "current_account", what, root=ACCOUNTS_ROOT).get("id") or "")
+            if not self._account:
+                raise ServerError(f"{what}: {self.access.url} answers without its id; check url.")
+        return self._account
 
     def get(self, path: str, what: str) -> Object:
         return self._json("GET", path, what)
@@ -118,9 +128,17 @@ class OcmApi:
 
     # How it is sent
 
-    def _json(self, method: str, path: str, what: str, query: Mapping[str, str] | None = None, body: Object | None = None) -> Object:
+    def _json(
+        self,
+        method: str,
+        path: str,
+        what: str,
+        query: Mapping[str, str] | None = None,
+        body: Object | None = None,
+        root: str = ROOT,
+    ) -> Object:
         given = {name: value for name, value in (query or {}).items() if value}
-        url = f"{self.access.url.rstrip('/')}{ROOT}/{path}{'?' if given else ''}{urlencode(given)}"
+        url = f"{self.access.url.rstrip('/')}{root}/{path}{'?' if given else ''}{urlencode(given)}"
         data = json.dumps(body).encode() if body is not None else None
         renewed = False
         while True:

@@ -23,6 +23,7 @@ from ...kube.errors import Conflict, Invalid, NotFound
 from ...lock.fenced_writer import holds
 from ..base import NoSuchCluster, NotReadyYet, NotSupported, Provider, ProviderError
 from ..model import Addon, ClusterRequest, IdentityProvider, Kubeconfig, ObservedCluster, Region, ResourceSet
+from .account import account_record, require_recorded_account
 from .api import Access, OcmApi, segment
 from .arguments import SECRETS, SETTINGS, access_of
 from .fenced_api import FencedApi
@@ -56,7 +57,7 @@ class ClusterProvider(Provider):
         # Looked up before anything is written: wrong credentials change nothing.
         cluster = self._find(ObservedCluster())
         if cluster is None or not self._secret.exists:
-            self.changes += self._secret.record(writer, access_of(request, self._secret), requested_nodes(wanted_pools(request)))
+            self.changes += self._secret.record(writer, self._access_record(request), requested_nodes(wanted_pools(request)))
         return self._observed(cluster or self._create(body))
 
     def update(self, observed: ObservedCluster, request: ClusterRequest) -> ObservedCluster:
@@ -65,7 +66,7 @@ class ClusterProvider(Provider):
         cluster = self._existing(observed)
         if problem := refused_change(cluster, request):
             raise Invalid(f"The cluster {self._name} cannot be changed like that: {problem}. Create another one.", [])
-        self.changes += self._secret.record(writer, access_of(request, self._secret), requested_nodes(wanted))
+        self.changes += self._secret.record(writer, self._access_record(request), requested_nodes(wanted))
         state = STATES.get(str(cluster.get("state")))
         if state in ("failed", "deprovisioning"):
             return self._observed(cluster)
@@ -91,6 +92,9 @@ class ClusterProvider(Provider):
         if cluster is None:
             self.changes += self._secret.remove(writer)
             return True
+        if seen_by := account_record(self._api, self._secret):
+            # By this account the service will say when the cluster is gone.
+            self.changes += self._secret.record(writer, seen_by)
         if cluster.get("state") != "uninstalling":
             self._service.delete(_path(cluster), "Cluster", self._name, cluster, dry_run=self.ref.check_mode)
         return False
@@ -181,6 +185,9 @@ class ClusterProvider(Provider):
     def _service(self) -> FencedApi:
         return FencedApi(self._api, self, self._name)
 
+    def _access_record(self, request: ClusterRequest) -> dict[str, str]:
+        return access_of(request, self._secret) | account_record(self._api, self._secret)
+
     def _pools(self, cluster: Object) -> MachinePools:
         return MachinePools(self._service, _path(cluster), self.ref.class_label)
 
@@ -198,6 +205,8 @@ class ClusterProvider(Provider):
                     f"OpenShift Cluster Manager has a cluster {self._name} that was not created for {self._owner}; it is skipped. "
                     "Rename or delete it there."
                 )
+        if found is None:
+            require_recorded_account(self._api, self._secret, self._name)
         return found
 
     def _existing(self, observed: ObservedCluster) -> Object:
