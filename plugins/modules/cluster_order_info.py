@@ -63,9 +63,9 @@ EXAMPLES = r"""
     orphans: true
   register: hub
 
-- name: Fail if there is any
-  ansible.builtin.assert:
-    that: hub.orphans | length == 0
+- name: Show the namespaces in which a cluster may still exist
+  ansible.builtin.debug:
+    msg: "{{ hub.orphans | selectattr('kind', 'eq', 'Namespace') | map(attribute='name') }}"
 
 - name: Get the orders of a team that need attention
   openfleet.clusters.cluster_order_info:
