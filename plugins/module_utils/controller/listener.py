@@ -61,7 +61,8 @@ class Listener:
         """Accept connections at the address until the context ends. The value is the port. OSError where it cannot be bound."""
         runner = web.AppRunner(self._app, handler_cancellation=True, shutdown_timeout=1.0)
         await runner.setup()
-        assert runner.server
+        if runner.server is None:
+            raise AssertionError("a runner has a server after its set-up")
         try:
             with ExitStack() as stack:
                 listening = [stack.enter_context(each) for each in await _bound(host, port)]

@@ -25,12 +25,14 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.controller.rule
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.settings import OPTIONS, WEBHOOK
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure import site_settings
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import errors as kube_errors
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock import renewer
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import conditions, ownership, prepare
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe import ObservedState
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status import derive_status
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers import base, factory
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.factory import BUILT_IN, ProviderFactory
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm import account
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates import errors as templates
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -352,7 +354,11 @@ def test_guide_lists_the_variables_that_the_playbooks_take_and_no_others() -> No
 def test_guide_knows_every_reason_it_lists() -> None:
     listed = rows(read(ROOT / "docs" / "operators_guide.md"), "Failures, and what to do")
     reasons = {name for name in listed if name.isidentifier()}
-    known = {name for module in (base, factory, ownership, prepare, site_settings, kube_errors, templates) for name in vars(module)}
+    known = {
+        name
+        for module in (account, base, factory, ownership, prepare, renewer, site_settings, kube_errors, templates)
+        for name in vars(module)
+    }
     assert reasons
     assert reasons - known == {"TaskFailed", "RunLost", "RunNotStarted", "ClusterFailed"}
 
