@@ -128,7 +128,7 @@ cluster:
       description: Namespace of the cluster's objects and Secrets on the hub.
       type: str
       returned: always
-      sample: orders-demo
+      sample: orders-demo-bt7oormzw2gp
     provider:
       description: Provider of the cluster.
       type: str
@@ -138,7 +138,7 @@ cluster:
       description: ID of the cluster with its provider.
       type: str
       returned: always
-      sample: orders-demo/demo
+      sample: orders-demo-bt7oormzw2gp/demo
     external_id:
       description: ID that the cluster has itself.
       type: str

@@ -14,8 +14,8 @@ author:
 description:
   - A run that changes the cluster of an order holds the lock of the order. The playbooks of this collection acquire it.
     Use this module in playbooks of your own that change a cluster.
-  - The lock is a C(Lease) in the namespace of the order. The controller renews it while the run is alive. After a
-    killed run it expires within O(duration).
+  - The lock is a C(Lease) in O(site_namespace). The controller renews it while the run is alive, for at most two hours.
+    After a killed run it expires within O(duration).
   - Release the lock in the C(always) section of a block, as the first example does.
 options:
   state:
@@ -141,6 +141,11 @@ locks:
       type: str
       returned: always
       sample: "1234"
+    site:
+      description: Namespace of the C(Lease).
+      type: str
+      returned: always
+      sample: openfleet-system
 lock:
   description: The only lock in RV(locks), a value for O(openfleet.clusters.cluster#module:lock).
   returned: O(state=acquired) of one order

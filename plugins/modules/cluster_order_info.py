@@ -132,7 +132,7 @@ orphans:
       description: Name of the object.
       type: str
       returned: always
-      sample: orders-demo-4mxk2ahd7ucp
+      sample: orders-demo-bt7oormzw2gp
     order:
       description: Namespace, name and uid of the order. A Lease has no uid.
       type: dict

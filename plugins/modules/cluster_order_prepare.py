@@ -110,7 +110,7 @@ orders:
       description: The namespace of all objects of the order.
       type: str
       returned: always
-      sample: orders-demo
+      sample: orders-demo-bt7oormzw2gp
     cluster_template_role:
       description: The role to run.
       type: str

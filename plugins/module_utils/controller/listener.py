@@ -90,7 +90,7 @@ class Listener:
                 await asyncio.sleep(EXHAUSTED_SECONDS)
                 continue
             exhausted = False
-            client = _client(address[0])
+            client = client_of(address[0])
             if self._clients.total() >= self._limits.total or self._clients[client] >= self._limits.per_client:
                 connection.close()
                 self._refused()
@@ -168,7 +168,7 @@ async def _bound(host: str, port: int) -> list[socket.socket]:
     return bound
 
 
-def _client(address: str) -> str:
+def client_of(address: str) -> str:
     """What counts as one client: an IPv4 address, or the /64 network of an IPv6 address, which one machine may have to itself."""
     if ":" not in address:
         return address

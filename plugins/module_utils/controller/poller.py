@@ -3,8 +3,8 @@
 """Asks the providers whose clusters cannot be watched, so that no worker ever waits for a server that a tenant has named.
 
 Namespaces take turns, and each has some slots only. So a tenant with many clusters that hang waits for itself: orders whose clusters are
-watched are not delayed at all, and the others by one answer at most for each `POLLERS` namespaces that hang. Used in the event loop's
-thread only.
+watched are not delayed at all, and the others by one answer at most for as many namespaces that hang as have all the slots together.
+Used in the event loop's thread only.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..orders.selection import NoSuchSelection, OrderName, named
-from .listener import ConnectionLimits, Listener
+from .listener import ConnectionLimits, Listener, client_of
 from .metrics import Metrics
 from .settings import BadSettings, Webhook
 from .third_party import web
@@ -119,7 +119,7 @@ class WebhookServer:
         return response
 
     async def _webhook(self, request: web.Request) -> web.Response:
-        wait = self._buckets.take(request.remote or "", time.monotonic())
+        wait = self._buckets.take(client_of(request.remote or ""), time.monotonic())
         if wait:
             return _refusal(429, "too many requests", {"Retry-After": str(math.ceil(wait))})
         if not self._is_authenticated(request):

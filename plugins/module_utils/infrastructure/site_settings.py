@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..common.argument_values import clip
+from ..common.bounded_yaml import BadYaml, load
 from ..common.text import did_you_mean
 from ..kube.client import Kube
 from ..kube.errors import KubeError
@@ -63,12 +64,11 @@ def parse(data: Mapping[str, str], where: str) -> SiteSettings:
 
 
 def _document(key: str, text: str, problems: list[str]) -> dict[str, Any]:
-    import yaml  # here, as ansible-test imports this file where there is nothing but Python
-
     try:
-        document = yaml.safe_load(text)
-    except yaml.YAMLError:
-        document = text
+        document = load(text)
+    except BadYaml as error:
+        problems.append(f"{key} {error}")
+        return {}
     if document is None:
         return {}
     if not isinstance(document, dict):

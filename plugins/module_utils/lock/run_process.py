@@ -17,6 +17,7 @@ import socket
 import weakref
 from pathlib import Path
 
+from ..common.clock import boot_id
 from ..kube.errors import KubeError
 
 
@@ -73,6 +74,5 @@ def run_identity(run: int, part: str = "") -> str:
         started = Path(f"/proc/{run}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
     except OSError:
         raise RunEnded(run) from None
-    machine = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
-    whole = json.dumps([socket.gethostname(), machine, run, started, part])
+    whole = json.dumps([socket.gethostname(), boot_id(), run, started, part])
     return f"local-{run}-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"

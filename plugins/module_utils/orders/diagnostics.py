@@ -54,7 +54,7 @@ def collect(kube: Kube, names: Names, namespace: str, name: str, client: str | N
             "events", ["--namespace", namespace, f"--field-selector=involvedObject.kind=ClusterOrder,involvedObject.name={name}"]
         )
     inside, problems = _inside(kube, order, client)
-    lock = {key: str(value) for key, value in vars(read(kube, namespace, name)).items()}
+    lock = {key: str(value) for key, value in vars(read(kube, namespace, name, site=names.site_namespace)).items()}
     files = {
         "summary.txt": _summary(namespace, name, order, lock),
         "order.json": _json(shown(order) if order else None),

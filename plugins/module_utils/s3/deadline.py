@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -29,6 +30,7 @@ class Deadline:
 
     def call(self, work: Callable[[], Result]) -> Result:
         """The result of `work`, or its exception; Late at the deadline."""
+        ends = time.monotonic() + self._seconds
         if not self._calls.acquire(timeout=self._seconds):
             raise Late("earlier requests hang")
         results: queue.SimpleQueue[tuple[Result | None, Exception | None]] = queue.SimpleQueue()
@@ -43,7 +45,7 @@ class Deadline:
 
         threading.Thread(target=run, daemon=True, name="s3").start()
         try:
-            result, error = results.get(timeout=self._seconds)
+            result, error = results.get(timeout=max(0.0, ends - time.monotonic()))
         except queue.Empty:
             raise Late(f"no answer within {self._seconds:g} s") from None
         if error is not None:

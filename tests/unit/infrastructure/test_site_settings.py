@@ -58,7 +58,8 @@ def test_parameters_have_a_default_and_allowed_values() -> None:
     [
         ({"template": ""}, "template is not known (did you mean templates?)"),
         ({"templates": "[a]"}, "templates must be a mapping in YAML"),
-        ({"templates": "{a: b"}, "templates must be a mapping in YAML"),
+        ({"templates": "{a: b"}, "templates is not valid YAML"),
+        ({"parameters": "a: {default: 2026-99-99}"}, "parameters is not valid YAML"),
         ({"templates": "a: b"}, "templates.a must be a list of names"),
         ({"templates": "a: [1]"}, "templates.a must be a list of names"),
         ({"parameters": "base_domain: a.example.com"}, "parameters.base_domain must be a mapping with default, allowed, or both"),

@@ -57,16 +57,17 @@ def test_an_external_controller_gives_two_orders_the_same_namespace_and_one_of_t
 
 
 @pytest.mark.parametrize(
-    "namespace",
+    ("name", "labels"),
     [
-        {"metadata": {"name": "orders-demo"}},
-        {"metadata": {"name": "orders-demo", "labels": {"osac.openshift.io/clusterorder": "demo"}}},
-        {"metadata": {"name": "other", "labels": {"cloudkit.openshift.io/clusterorder": "demo"}}},
-        {"metadata": {"name": "orders-demo", "labels": order().labels | {"cloudkit.openshift.io/clusterorder-namespace": "other"}}},
+        (order().working_namespace, {}),
+        (order().working_namespace, {"osac.openshift.io/clusterorder": "demo"}),
+        (order().working_namespace, order().labels | {"cloudkit.openshift.io/clusterorder-namespace": "other"}),
+        ("other", order().labels),
     ],
 )
-def test_a_namespace_without_our_label_or_with_another_name_is_not_the_orders(namespace: dict[str, Any]) -> None:
-    assert not owns_namespace(order(), namespace)
+def test_a_namespace_without_its_labels_or_with_another_name_is_not_the_orders(name: str, labels: dict[str, str]) -> None:
+    assert owns_namespace(order(), {"metadata": {"name": order().working_namespace, "labels": order().labels}})
+    assert not owns_namespace(order(), {"metadata": {"name": name, "labels": labels}})
 
 
 def test_what_is_in_the_way_of_an_order_is_named() -> None:
