@@ -70,7 +70,7 @@ def test_one_client_has_so_many_connections_and_all_clients_have_so_many_togethe
 
 def test_a_client_is_an_address_or_a_network_that_one_machine_may_have_to_itself() -> None:
     clients = ["10.0.0.1", "2001:db8::1", "2001:db8::ffff:2", "2001:db8:0:1::1", "fe80::1%eth0"]
-    assert [listener.client_of(each) for each in clients] == [  # noqa: SLF001 - a table of it
+    assert [listener.client_of(each) for each in clients] == [
         "10.0.0.1",
         "2001:db8::/64",
         "2001:db8::/64",
