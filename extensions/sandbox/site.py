@@ -10,7 +10,11 @@ from ...plugins.module_utils.infrastructure.site_settings import CONFIG_MAP
 from ...plugins.module_utils.lock.lease import SITE_NAMESPACE
 
 RELEASES = [f"quay.io/openshift-release-dev/ocp-release:4.17.{patch}-multi" for patch in range(3)]
-PARAMETERS = {"release_image": {"allowed": RELEASES}, "base_domain": {"allowed": ["example.com"]}}
+PARAMETERS = {
+    "release_image": {"allowed": RELEASES},
+    "base_domain": {"allowed": ["example.com"]},
+    "idp_issuer": {"allowed": ["https://login.example.com"]},
+}
 
 
 def site_objects() -> list[dict[str, Any]]:

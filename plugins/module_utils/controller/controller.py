@@ -36,7 +36,7 @@ from ..orders.selection import OrderName
 from ..orders.status_writer import StatusWriter
 from ..orders.sweep import Sweep
 from .hub_cache import Handlers, HubCache
-from .in_flight import RESYNC, InFlightRuns, PendingAction
+from .in_flight import ABANDONED_SECONDS, RESYNC, InFlightRun, InFlightRuns, PendingAction
 from .metrics import Metrics, State
 from .poller import Poller
 from .retry import SECOND_MORE, RetryPolicy
@@ -115,7 +115,7 @@ class Controller:
         while True:
             await self._may_start.wait()
             await asyncio.sleep(BATCH_SECONDS)
-            while run := self._in_flight.start():
+            while run := self._in_flight.start(time.monotonic()):
                 await self._emit(action_event(run, self._settings.workflows))
                 self._metrics.emitted(run.action)
                 run.began = time.monotonic()
@@ -162,7 +162,8 @@ class Controller:
 
     def _lock_changed(self, before: Object | None, after: Object | None) -> None:
         state = lease.state_of(after or before or {})
-        if state:
+        # A Lease outlives its order, and a tenant may leave any number of them. A new order is enqueued by its own event.
+        if state and self._cache.order(Key(state.namespace, state.order)):
             self._queue.add(Key(state.namespace, state.order))
 
     def _namespace_changed(self, before: Object | None, after: Object | None) -> None:
@@ -190,7 +191,7 @@ class Controller:
             known.forget(key)
         self._in_flight.cancel(key)
         self._unstarted.pop(key, None)
-        self._complete(key)
+        self._abandon(key, self._cache.lock(key))
 
     # Reconcile
 
@@ -326,11 +327,22 @@ class Controller:
             timeout = self._in_flight.next_check_in(key, clock) + SECOND_MORE
             self._queue.add_after(key, _until_expiry(lock, now) or timeout)
             return
-        self._complete(key)
+        if obsolete:
+            self._abandon(key, lock)
+        else:
+            self._complete(key)
         self._retries.run_ended(key, order, run.action, clock)
 
     def _complete(self, key: Key) -> None:
-        run = self._in_flight.complete(key)
+        self._has_completed(self._in_flight.complete(key))
+
+    def _abandon(self, key: Key, lock: LockState | None) -> None:
+        run = self._in_flight.abandon(key, lock.token if lock else 0, time.monotonic())
+        if run:
+            asyncio.get_running_loop().call_later(ABANDONED_SECONDS, self._may_start.set)
+        self._has_completed(run)
+
+    def _has_completed(self, run: InFlightRun | None) -> None:
         if run:
             if run.began is not None:
                 self._metrics.finished(run.action, time.monotonic() - run.began)

@@ -10,6 +10,7 @@ killed leaves a lock that expires. A run that has not locked the order after `st
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,6 +21,7 @@ from ..orders.outcome import Action
 from .work_queue import Key
 
 RESYNC = "Resync"
+ABANDONED_SECONDS = 30.0  # in which a run starts, and ends because its orders are gone
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class InFlightRuns:
         self._pending: dict[Key, PendingAction] = {}
         self._in_flight: dict[Key, InFlightRun] = {}
         self._runs: dict[str, set[Key]] = {}
+        self._abandoned: list[float] = []  # until when each run counts whose orders are gone
 
     def request(self, key: Key, pending: PendingAction) -> None:
         """Replace the pending action of the order. Ignored while a run for the order is in flight."""
@@ -80,21 +83,35 @@ class InFlightRuns:
         pending = self._pending.get(key)
         return pending is not None and (pending.action, pending.generation) == (action, generation)
 
-    @property
-    def can_start(self) -> bool:
-        return bool(self._pending) and len(self._runs) < self._max_in_flight
+    def start(self, clock: float) -> InFlightRun | None:
+        """The next run: the action that is pending for longest, for as many orders as fit into one. None when none may start.
 
-    def start(self) -> InFlightRun | None:
-        """The next run: the action that is pending for longest, for as many orders as fit into one. None when none may start."""
-        if not self.can_start:
+        Namespaces take turns, and none has all the slots: its runs may be slow on purpose.
+        """
+        self._abandoned = [until for until in self._abandoned if until > clock]
+        if len(self._runs) + len(self._abandoned) >= self._max_in_flight:
             return None
-        ordered = sorted(self._pending, key=lambda key: self._pending[key].is_resync)  # stable: else first come, first served
+        ordered = self._in_turn()
+        if not ordered:
+            return None
         action = self._pending[ordered[0]].action
         chosen = [key for key in ordered if self._pending[key].action == action][: self._batch_size]
         run = InFlightRun(action, {key: self._pending.pop(key) for key in chosen})
         self._runs[run.id] = set(chosen)
         self._in_flight |= dict.fromkeys(chosen, run)
         return run
+
+    def _in_turn(self) -> list[Key]:
+        """The orders whose actions may start now: resyncs last, namespaces with fewer runs first, then one of each namespace in turn."""
+        runs = Counter(namespace for keys in self._runs.values() for namespace in {key.namespace for key in keys})
+        share = self._max_in_flight - self._max_in_flight // 4
+        turns: Counter[str] = Counter()
+        order: dict[Key, tuple[bool, int, int]] = {}
+        for key, pending in self._pending.items():
+            if runs[key.namespace] < share:
+                order[key] = (pending.is_resync, runs[key.namespace], turns[key.namespace])
+                turns[key.namespace] += 1
+        return sorted(order, key=lambda key: order[key])  # stable: else first come, first served
 
     def run_of(self, key: Key) -> InFlightRun | None:
         return self._in_flight.get(key)
@@ -140,6 +157,17 @@ class InFlightRuns:
             left.discard(key)
             if not left:
                 del self._runs[run.id]
+        return run
+
+    def abandon(self, key: Key, token: int, clock: float) -> InFlightRun | None:
+        """As `complete`, for an order that is gone, or that its run will skip. `token` is that of its lock.
+
+        A run that has not locked it counts on for a while: it is still starting. Else a tenant who creates and deletes orders would have
+        any number of runs at a time.
+        """
+        run = self.complete(key)
+        if run and run.id not in self._runs and token == run.orders[key].token:
+            self._abandoned.append(clock + ABANDONED_SECONDS)
         return run
 
     # For the metrics

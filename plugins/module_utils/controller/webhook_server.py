@@ -228,5 +228,11 @@ def _load(context: ssl.SSLContext, settings: Webhook) -> None:
 
 def _changed_at(settings: Webhook) -> list[float]:
     """When the certificate files were last written; 0 for one that is being replaced."""
-    files = [Path(name) for name in (settings.certfile, settings.keyfile, settings.cafile) if name]
-    return [file.stat().st_mtime if file.exists() else 0.0 for file in files]
+    return [_written_at(Path(name)) for name in (settings.certfile, settings.keyfile, settings.cafile) if name]
+
+
+def _written_at(file: Path) -> float:
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return 0.0

@@ -78,6 +78,10 @@ class AllowedAddresses:
         name = host.lower().rstrip(".")
         return any(name == entry or (entry.startswith("*.") and name.endswith(entry[1:])) for entry in self.names)
 
+    def may_allow(self, host: str) -> bool:
+        """Whether some address of the host could be allowed."""
+        return bool(self.networks) or self.allow_name(host)
+
     def allow(self, host: str, address: str) -> bool:
         """Whether to connect to this address of the host."""
         found = _address(address)

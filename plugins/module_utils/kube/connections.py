@@ -108,6 +108,8 @@ class _Bounded:
         deadline, host = self._deadline(), self._dns_host.strip("[]")
         addresses = self._budget.limits.addresses
         refused = AddressNotAllowed(host)
+        if addresses and not addresses.may_allow(host):
+            raise refused  # also the question to a name server is a request
         try:
             found = resolve(host, self.port, deadline)
         except (socket.gaierror, UnicodeError) as error:
@@ -188,6 +190,8 @@ class _Reader(io.RawIOBase):
 
 def check_allowed(host: str, allowed: AllowedAddresses, seconds: float) -> None:
     """AddressNotAllowed unless the host is allowed. For connections that others open, which resolve its name again."""
+    if not allowed.may_allow(host):
+        raise AddressNotAllowed(host)
     try:
         found = resolve(host, 0, time.monotonic() + seconds)
     except (OSError, UnicodeError):

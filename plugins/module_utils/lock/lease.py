@@ -42,6 +42,8 @@ ORDER, LEADER = "order", "leader"  # the kinds of locks
 SITE_NAMESPACE = "openfleet-system"
 ORDER_ANNOTATION = "openfleet.clusters/order"  # on the Lease of an order: <namespace>/<name>
 NAME_LIMIT = 253
+# Recent enough that the seconds since then fit the 31 bits of a Lease's count.
+TOKEN_EPOCH = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC).timestamp()
 
 
 class LockHeld(KubeError):
@@ -145,6 +147,16 @@ def read(kube: Kube, namespace: str, order: str, kind: str = ORDER, site: str = 
     lease = kube.find(API_VERSION, "Lease", lease_name(namespace, order, kind), site)
     unlocked = LockState(namespace, order, kind=kind, site=site)
     return _state(unlocked, lease) if lease else unlocked
+
+
+def above_all_earlier(state: LockState, now: datetime.datetime | None) -> LockState:
+    """The state from which to take a lock whose Lease was deleted or not restored: with a token above those on the order's objects.
+
+    Earlier Leases count runs from 1, or from the seconds at that time: no order has a run a second.
+    """
+    if state.version:
+        return state
+    return replace(state, token=int((now or datetime.datetime.now(datetime.UTC)).timestamp() - TOKEN_EPOCH))
 
 
 def read_all(kube: Kube, site: str = SITE_NAMESPACE) -> list[LockState]:

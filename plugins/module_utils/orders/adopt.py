@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ..common.types import Object
 from ..kube.errors import KubeError, NotFound
 from ..lock.fenced_writer import Change, FencedWriter
-from ..lock.lease import DURATION, Lock, acquire, predict, read, release
+from ..lock.lease import DURATION, Lock, above_all_earlier, acquire, predict, read, release
 from ..providers.base import ProviderError
 from ..providers.factory import ProviderFactory
 from .model import ClusterOrder
@@ -29,7 +29,7 @@ def adopt(run: Run, namespace: str, name: str, holder: str) -> list[Change]:
     order = run.find(namespace, name)
     if order is None:
         raise NothingToAdopt(f"There is no ClusterOrder {namespace}/{name}: restore it first.")
-    before = read(run.kube, namespace, name, site=run.names.site_namespace)
+    before = above_all_earlier(read(run.kube, namespace, name, site=run.names.site_namespace), run.kube.server_time())
     if run.check_mode:
         return _label(run, order, predict(before, holder, DURATION, run.kube.server_time()))
     lock = acquire(run.kube, namespace, name, holder, seen=before, site=before.site)
@@ -52,8 +52,11 @@ def _label(run: Run, order: ClusterOrder, lock: Lock) -> list[Change]:
         raise NamespaceTaken(f"The namespace {order.working_namespace} was not created for ClusterOrder {order.namespace}/{order.name}.")
     writer = FencedWriter(run.kube, lock, names.lock_token_annotation, run.check_mode)
     uid: Object = {"metadata": {"labels": {names.order_uid_label: order.uid}}}
+    # A sweep may have found the cluster without its order; a later grace time must not count from then.
+    adopted: Object = {"metadata": {**uid["metadata"], "annotations": {names.orphaned_annotation: None}}}
+    changes = [writer.patch(item, lambda _present: uid) for item in _objects(run, order)]
     # The namespace is last: until then nothing else works on the cluster, and an adoption that was killed is run again.
-    return [writer.patch(item, lambda _present: uid) for item in (*_objects(run, order), working)]
+    return [*changes, writer.patch(working, lambda _present: adopted)]
 
 
 def _objects(run: Run, order: ClusterOrder) -> Iterator[Object]:

@@ -16,7 +16,7 @@ from ..common.types import Object
 from ..infrastructure.site_settings import SiteSettings
 from ..kube.errors import Forbidden, KubeError, Unauthorized, Unexpected
 from ..lock.fenced_writer import Change
-from ..lock.lease import DURATION, Lock, LockHeld, LockLost, LockState, acquire, predict, read
+from ..lock.lease import DURATION, Lock, LockHeld, LockLost, LockState, above_all_earlier, acquire, predict, read
 from ..lock.renewer import Renewer
 from ..lock.run_process import RunEnded
 from ..providers.factory import ProviderFactory
@@ -36,7 +36,6 @@ from .status_writer import StatusWriter
 ENTRIES: dict[Action, str] = {"provision": INSTALL, "post_install": POST_INSTALL, "delete": DELETE}
 HOOK_ENTRY = "main"
 NOTHING_CREATED = Checked({}, ())  # the deletion of an order without a working namespace of its own runs no template
-TOKEN_EPOCH = datetime(2020, 1, 1, tzinfo=UTC).timestamp()  # recent enough that the seconds since then fit the 31 bits of a Lease's count
 
 
 class OrderGone(KubeError):
@@ -146,6 +145,7 @@ class Preparation:
                 order = self._find_again(order)
             return self._prepare(order, lock)
         except LockLost as error:
+            self._finalization.release(lock)  # if objects of a later run show it, the lock may still be held
             return SkippedOrder(order.namespace, order.name, "AlreadyRunning", str(error))
         except OrderGone as error:
             self._finalization.release(lock)
@@ -170,8 +170,8 @@ class Preparation:
     def reject(self, order: ClusterOrder, lock: Lock, error: TemplateError | KubeError) -> SkippedOrder:
         """Write why this run does not work on the order, and release its lock."""
         invalid = isinstance(error, TemplateError)
-        # The site grants a missing permission; the order need not be changed after that.
-        retryable = isinstance(error, KubeError) and (error.retryable or isinstance(error, Forbidden | Unauthorized))
+        # The site grants a missing permission, and corrects a template that cannot delete; the order need not be changed after that.
+        retryable = self._step == "delete" if invalid else error.retryable or isinstance(error, Forbidden | Unauthorized)
         failure = Failure(type(error).__name__, str(error), "prepare the order", retryable=retryable)
         outcome = Outcome(self._step, config_version(order), accepted=False if invalid else None, failure=failure, job=self._job_now())
         try:
@@ -188,9 +188,8 @@ class Preparation:
 
     def _lock(self, order: ClusterOrder, before: LockState, holder: str, wait_timeout: float) -> Lock:
         kube, namespace, name = self._run.kube, before.namespace, before.order
-        if not before.version and set(self._run.finalizers).intersection(order.finalizers):
-            # Earlier runs had a Lease, which was deleted or not restored, and their tokens are on the order's objects.
-            before = replace(before, token=_token_above_all_earlier(kube.server_time()))
+        if set(self._run.finalizers).intersection(order.finalizers):
+            before = above_all_earlier(before, kube.server_time())
         if self._run.check_mode:
             return predict(before, holder, DURATION, kube.server_time(), wait_timeout)
         alive = self._renewer.run.require if self._renewer else lambda: None
@@ -285,11 +284,6 @@ class Preparation:
         order = self._add_finalizers(order)
         self._run.kube.delete(order.raw, checked=True)
         return self._run.find(order.namespace, order.name) or order
-
-
-def _token_above_all_earlier(now: datetime | None) -> int:
-    """A token above those of earlier Leases, which count runs from 1 or from such a number: no order has a run a second."""
-    return int((now or datetime.now(UTC)).timestamp() - TOKEN_EPOCH)
 
 
 def _surroundings(order: ClusterOrder, finalizer: str, provider: str) -> list[Object]:

@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from ..common.timestamps import format_time
 from ..kube.errors import KubeError
 from ..kube.event_recorder import NORMAL, WARNING, Event, EventRecorder
-from ..lock.lease import acquire, read, release
+from ..lock.lease import API_VERSION, above_all_earlier, acquire, lease_name, read, release, state_of
 from ..providers.model import ObservedCluster
 from .finish import Finalization
 from .model import ClusterOrder
@@ -79,7 +79,9 @@ class Sweep:
         if order is None:
             log.warning("The namespace %s is not removed: it does not name its order and its provider", orphan.item["metadata"]["name"])
             return
-        lock = acquire(self._run.kube, order.namespace, order.name, f"sweep-{secrets.token_hex(4)}", site=self._run.names.site_namespace)
+        kube, site = self._run.kube, self._run.names.site_namespace
+        before = above_all_earlier(read(kube, order.namespace, order.name, site=site), kube.server_time())
+        lock = acquire(kube, order.namespace, order.name, f"sweep-{secrets.token_hex(4)}", seen=before, site=site)
         try:
             provider = self._run.provider(order, lock)
             is_gone = provider is not None and provider.delete(ObservedCluster())
@@ -90,9 +92,13 @@ class Sweep:
 
     def _remove_lease(self, orphan: Orphan) -> None:
         kube, names = self._run.kube, self._run.names
-        state = read(kube, orphan.namespace, orphan.name, site=names.site_namespace)
-        if state.is_free(kube.server_time()) and kube.find("v1", "Namespace", orphan.namespace) is None:
-            kube.delete(orphan.item, checked=True)
+        current = kube.find(API_VERSION, "Lease", lease_name(orphan.namespace, orphan.name), names.site_namespace)
+        state = state_of(current) if current else None
+        if state is None or not state.is_free(kube.server_time()):
+            return
+        needed_by = (orphan.namespace, names.working_namespace(orphan.namespace, orphan.name))
+        if not any(kube.find("v1", "Namespace", name) for name in needed_by):
+            kube.delete(current, unchanged=True)  # a run that takes the lock in this moment keeps it
 
     def _order(self, orphan: Orphan) -> ClusterOrder | None:
         """The deleted order, as far as its namespace records it."""

@@ -54,6 +54,24 @@ def test_a_restored_order_adopts_its_cluster_and_goes_on(orders: Orders) -> None
     assert orders.is_deleted()
 
 
+def test_a_restore_without_leases_and_finalizers_is_no_obstacle(orders: Orders) -> None:
+    """The objects carry the tokens of earlier runs, which a new Lease would have to reach first."""
+    orders.apply(nodes={"fc430": 1})
+    for _each in range(3):
+        orders.provision()
+    orders.apply(nodes={"fc430": 2})
+    orders.provision()
+    backup = saved(orders.get())
+    backup["metadata"].pop("finalizers")
+    lose(orders)
+    metadata = {"name": lease_name(orders.namespace, "demo"), "namespace": SITE_NAMESPACE}
+    orders.kube.delete({"apiVersion": API_VERSION, "kind": "Lease", "metadata": metadata})
+    orders.kube.create(backup)
+    assert adopt(orders)["changed"]
+    orders.provision()
+    assert orders.status()["phase"] == "Ready"
+
+
 def test_an_adoption_is_refused_where_it_would_take_what_is_not_of_the_order(orders: Orders) -> None:
     assert "Name the orders" in act("cluster_order_adopt", {"kubeconfig": str(orders.hub.kubeconfig)})["msg"]
     assert f"There is no ClusterOrder {orders.namespace}/demo" in adopt(orders)["msg"]

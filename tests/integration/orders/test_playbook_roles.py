@@ -163,7 +163,7 @@ def test_no_secret_is_printed_cached_or_left_behind(orders: Orders) -> None:
         template="ocp_4_17_small_idp",
         nodes={"fc430": 1},
         pull_secret=pull_secret,
-        idp_issuer="https://id.example.com",
+        idp_issuer="https://login.example.com",
         idp_client_id="me",
         idp_client_secret=words[1],
     )

@@ -48,6 +48,21 @@ def test_a_template_that_the_site_does_not_offer_is_refused(site: Orders) -> Non
     assert site.is_deleted(), "what is no longer on offer can still be deleted"
 
 
+def test_a_deletion_whose_template_is_missing_for_a_while_is_retried(site: Orders) -> None:
+    template = site.template("vanishing", post_install="[]\n")
+    site.apply(template=template, nodes={"fc430": 1})
+    site.provision(wait=0)
+    role = next(site.folder.rglob("vanishing/meta/template.yml"))
+    content = role.read_text(encoding="utf-8")
+    role.unlink()
+    site.ask_to_delete("demo")
+    site.run("delete", "demo").complete()
+    assert (site.status()["failure"]["reason"], site.status()["failure"]["retryable"]) == ("UnknownTemplate", True)
+    role.write_text(content, encoding="utf-8")
+    site.remove()
+    assert site.is_deleted()
+
+
 @pytest.mark.parametrize("parameter", ["agent_namespace", "release_image", "base_domain"])
 def test_parameters_that_reach_outside_are_the_sites(site: Orders, parameter: str) -> None:
     site.apply(nodes={"fc430": 1}, **{parameter: "of-another-tenant"})

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.in_flight import (
+    ABANDONED_SECONDS,
     RESYNC,
     InFlightRuns,
     PendingAction,
@@ -37,7 +38,7 @@ def in_flight_runs(batch_size: int = 3, max_in_flight: int = 2) -> InFlightRuns:
 
 def started(wanted: InFlightRuns) -> list[tuple[str, list[Key]]]:
     runs = []
-    while run := wanted.start():
+    while run := wanted.start(0):
         runs.append((run.action, list(run.orders)))
     return runs
 
@@ -55,7 +56,7 @@ def test_no_more_runs_than_allowed_are_in_flight_and_the_next_starts_when_one_is
         wanted.request(key(number), pending())
     assert started(wanted) == [("provision", [key(0), key(1)])]
     wanted.complete(key(0))
-    assert wanted.start() is None and wanted.runs == 1
+    assert wanted.start(0) is None and wanted.runs == 1
     wanted.complete(key(1))
     assert started(wanted) == [("provision", [key(2), key(3)])]
 
@@ -66,6 +67,35 @@ def test_the_action_that_is_wanted_for_longest_is_first_and_a_resync_waits_for_a
     wanted.request(key(1), pending("delete"))
     wanted.request(key(2), pending())
     assert started(wanted) == [("delete", [key(1)]), ("provision", [key(2), key(0)])]
+
+
+def test_namespaces_take_turns_and_none_has_all_the_slots() -> None:
+    wanted = in_flight_runs(batch_size=2, max_in_flight=4)
+    for number in range(8):
+        wanted.request(key(number), pending())
+    assert len(started(wanted)) == 3, "the fourth slot is for others"
+    other = [Key("other", "a"), Key("other", "b")]
+    for each in other:
+        wanted.request(each, pending())
+    assert started(wanted) == [("provision", other)]
+    wanted.complete(key(0))
+    wanted.complete(key(1))
+    wanted.request(Key("third", "a"), pending())
+    assert started(wanted) == [("provision", [Key("third", "a"), key(6)])], "the namespace with fewer runs is first"
+
+
+def test_a_run_whose_orders_are_gone_before_it_locks_them_counts_for_a_while() -> None:
+    """Else a tenant who creates and deletes orders has any number of runs at a time."""
+    wanted = in_flight_runs(max_in_flight=1)
+    wanted.request(key(1), pending(token=7))
+    assert started(wanted) == [("provision", [key(1)])]
+    assert wanted.abandon(key(1), 7, 0)
+    wanted.request(key(2), pending())
+    assert wanted.start(ABANDONED_SECONDS - 1) is None
+    assert wanted.start(ABANDONED_SECONDS) is not None
+    assert wanted.abandon(key(2), 8, 100), "it has locked its order: when that is gone, it has ended"
+    wanted.request(key(3), pending())
+    assert wanted.start(100) is not None
 
 
 def test_a_request_for_an_order_in_flight_is_ignored_and_another_action_replaces_the_first() -> None:
@@ -100,7 +130,7 @@ def test_a_request_for_an_order_in_flight_is_ignored_and_another_action_replaces
 def test_a_run_is_over_when_the_lock_shows_it_or_it_never_began(observed: LockState | None, after: float, has_ended: bool) -> None:
     wanted = in_flight_runs()
     wanted.request(key(1), pending(token=7))
-    run = wanted.start()
+    run = wanted.start(0)
     assert run
     assert not wanted.has_ended(key(1), lock(7), NOW, 1e9)  # the engine has not even taken it
     run.began = 100.0
@@ -110,7 +140,7 @@ def test_a_run_is_over_when_the_lock_shows_it_or_it_never_began(observed: LockSt
 def test_a_run_that_is_obsolete_is_over_unless_it_has_begun() -> None:
     wanted = in_flight_runs()
     wanted.request(key(1), pending(token=7))
-    run = wanted.start()
+    run = wanted.start(0)
     assert run
     run.began = 100.0
     assert wanted.has_ended(key(1), lock(7), NOW, 100.0, obsolete=True)
@@ -129,7 +159,7 @@ def test_a_run_that_is_obsolete_is_over_unless_it_has_begun() -> None:
 def test_a_run_that_has_not_locked_the_order_in_time_is_late_once(observed: LockState, after: float, is_late: bool) -> None:
     wanted = in_flight_runs()
     wanted.request(key(1), pending(token=7))
-    run = wanted.start()
+    run = wanted.start(0)
     assert run
     assert not wanted.is_late(key(1), lock(7), 1e9)  # the engine has not even taken it
     run.began = 100.0
@@ -143,7 +173,7 @@ def test_a_run_that_has_not_locked_the_order_in_time_is_late_once(observed: Lock
 def test_a_run_that_is_late_keeps_its_place_until_it_counts_as_lost() -> None:
     wanted = in_flight_runs(batch_size=1, max_in_flight=1)
     wanted.request(key(1), pending(token=7))
-    run = wanted.start()
+    run = wanted.start(0)
     assert run
     run.began = 100.0
     assert wanted.is_late(key(1), lock(7), 101.0 + START_TIMEOUT)
@@ -159,7 +189,7 @@ def test_an_event_has_names_only() -> None:
     wanted = in_flight_runs()
     wanted.request(key(1), pending())
     wanted.request(key(2), pending(reason="Retry"))
-    run = wanted.start()
+    run = wanted.start(0)
     assert run
     orders = [{"namespace": "orders", "name": f"order-{number}", "uid": "uid", "generation": 1} for number in (1, 2)]
     assert action_event(run) == {
@@ -176,7 +206,7 @@ def test_counts_tell_what_waits_and_what_is_in_flight() -> None:
     wanted = in_flight_runs(batch_size=1, max_in_flight=1)
     wanted.request(key(1), pending("delete"))
     wanted.request(key(2), pending("delete"))
-    wanted.start()
+    wanted.start(0)
     counts = wanted.counts()
     assert counts["pending", "delete"] == counts["in_flight", "delete"] == 1
     assert sum(counts.values()) == 2

@@ -153,6 +153,16 @@ def test_only_allowed_addresses_are_connected_to() -> None:
         assert connected(address, limits=Limits(addresses=LOOPBACK)).version() == ""
 
 
+def test_name_that_cannot_be_allowed_is_not_even_resolved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The question to a name server is a request, too, with the tenant's text in it."""
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_given, **_named: pytest.fail("it was resolved"))
+    for allowed in (AllowedAddresses(), AllowedAddresses.of(["api.example.com"])):
+        with pytest.raises(AddressNotAllowed):
+            connected("data.of-a-tenant.example:443", limits=Limits(addresses=allowed)).version()
+        with pytest.raises(AddressNotAllowed):
+            connections.check_allowed("data.of-a-tenant.example", allowed, 1)
+
+
 def test_name_that_resolves_to_another_address_a_moment_later_gains_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The checked address is the one that is connected to: the name is resolved once."""
     answers = iter([["198.51.100.7"], ["127.0.0.1"]])

@@ -9,7 +9,9 @@ import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import NodeRequest
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import Template, find_templates, resolve
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.check import Checked, check
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates.errors import InvalidOrder
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.metadata import DEFAULT_DELETE
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates.site_parameters import SiteParameter
 
 from .template_samples import COLLECTIONS, SECRET, parameters, problems, write_role
 
@@ -53,7 +55,10 @@ def test_idp_adds_its_parameters(shipped: dict[str, Template]) -> None:
     template = resolve("ocp_4_17_small_idp", shipped)
     idp = {"idp_issuer": "https://login.example", "idp_client_id": "id", "idp_client_secret": SECRET}
     assert problems(template, PULL) == [f"parameter {name} is required" for name in idp]
-    checked = check(template, json.dumps(PULL | idp))
+    site = {"idp_issuer": SiteParameter(allowed=("https://login.example",))}
+    with pytest.raises(InvalidOrder, match="parameter idp_issuer belongs to the site"):
+        check(template, json.dumps(PULL | idp))
+    checked = check(template, json.dumps(PULL | idp), site=site)
     assert checked.role == template.id
     assert checked.parameters.items() >= (PULL | idp | {"idp_name": "openid"}).items()
     assert check(template, json.dumps(PULL | idp), entry="delete").role == DEFAULT_DELETE
