@@ -165,7 +165,9 @@ def test_orders_are_selected_by_name_namespace_and_labels_at_once(kube: Kube, na
     apply("third", template_id=TEMPLATE)
 
     def names(name: str | None = None, where: str | None = namespace, labels: str = "") -> set[str]:
-        return {order.name for order in order_tenant.find_all(kube, NAMES, name, where, labels) if order.namespace == namespace}
+        found, problems = order_tenant.find_all(kube, NAMES, name, where, labels)
+        assert problems == []
+        return {order.name for order in found if order.namespace == namespace}
 
     assert names() == names(where=None) == {"demo", "other", "third"}
     assert (names(labels="team=a"), names("demo", labels="team=a"), names("third", labels="team=a")) == ({"demo", "other"}, {"demo"}, set())
@@ -176,7 +178,7 @@ def test_orders_are_selected_by_name_namespace_and_labels_at_once(kube: Kube, na
 def test_the_next_actions_of_one_order_and_of_several_are_the_same(hub: Access, kube: Kube, namespace: str, apply: Apply) -> None:
     apply("demo", template_id=TEMPLATE)
     apply("other", template_id=TEMPLATE)
-    orders = order_tenant.find_all(kube, NAMES, None, namespace, "")
+    orders, _problems = order_tenant.find_all(kube, NAMES, None, namespace, "")
     assert next_actions(kube, NAMES, []) == []
     assert next_actions(kube, NAMES, orders) == ["provision", "provision"]
     assert next_actions(kube, NAMES, orders[:1]) == ["provision"]
