@@ -19,6 +19,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import Acc
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import SITE_NAMESPACE
 
 from ..support.engines import AtWork, Engine, running
 from ..support.hostile import HOSTILE, hostile_body, hostile_orders
@@ -119,15 +120,15 @@ class Runs:
     def __init__(self, orders: Orders, prefix: str) -> None:
         self.most = 0
         self.holders: dict[str, str] = {}
-        self._prefix = prefix
+        self._prefix = f"{orders.namespace}.{prefix}"
         kube = Kube.connect({"kubeconfig": str(orders.hub.kubeconfig)})
-        since = kube.list_all(*self.LEASES, orders.namespace).resource_version
-        self._events = kube.watch(*self.LEASES, orders.namespace, since=since, seconds=1800)
+        since = kube.list_all(*self.LEASES, SITE_NAMESPACE).resource_version
+        self._events = kube.watch(*self.LEASES, SITE_NAMESPACE, since=since, seconds=1800)
         threading.Thread(target=self._follow, daemon=True).start()
 
     def _follow(self) -> None:
         for event in self._events:
-            if event.type == "BOOKMARK" or self._prefix not in event.object["metadata"]["name"]:
+            if event.type == "BOOKMARK" or not event.object["metadata"]["name"].startswith(self._prefix):
                 continue
             run = re.search(r"local-\d+-\w+$", event.object["spec"].get("holderIdentity") or "")
             self.holders[event.object["metadata"]["name"]] = run[0] if run else ""

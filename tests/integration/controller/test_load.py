@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import read_all
 
 from ..support.orders import Orders, order
 from ..support.sources import WebhookEngine
@@ -50,9 +51,9 @@ def test_a_thousand_webhooks_are_all_answered_and_every_order_runs_once_and_beco
     until(are_ready, "all are Ready", 1800)
     ready = kube.list_all(orders.api_version, "ClusterOrder", orders.namespace)
     assert Counter(item["status"]["phase"] for item in ready) == {"Ready": count}
-    leases = kube.list_all("coordination.k8s.io/v1", "Lease", orders.namespace, "openfleet.clusters/lock=order")
-    assert {lease["spec"]["leaseTransitions"] for lease in leases} == {1}, "each was run once"
-    assert len(leases) == count
+    locks = [lock for lock in read_all(kube) if lock.namespace == orders.namespace]
+    assert {lock.token for lock in locks} == {1}, "each was run once"
+    assert len(locks) == count
     assert 0 < max(in_flight) <= MAX_IN_FLIGHT
     assert sum(event["action"] == "provision" for event in engine.events) < count, "orders are batched"
 
