@@ -171,7 +171,10 @@ class Preparation:
         """Write why this run does not work on the order, and release its lock."""
         invalid = isinstance(error, TemplateError)
         # The site grants a missing permission, and corrects a template that cannot delete; the order need not be changed after that.
-        retryable = self._step == "delete" if invalid else error.retryable or isinstance(error, Forbidden | Unauthorized)
+        if isinstance(error, TemplateError):
+            retryable = self._step == "delete"
+        else:
+            retryable = error.retryable or isinstance(error, Forbidden | Unauthorized)
         failure = Failure(type(error).__name__, str(error), "prepare the order", retryable=retryable)
         outcome = Outcome(self._step, config_version(order), accepted=False if invalid else None, failure=failure, job=self._job_now())
         try:

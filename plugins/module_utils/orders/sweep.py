@@ -94,7 +94,7 @@ class Sweep:
         kube, names = self._run.kube, self._run.names
         current = kube.find(API_VERSION, "Lease", lease_name(orphan.namespace, orphan.name), names.site_namespace)
         state = state_of(current) if current else None
-        if state is None or not state.is_free(kube.server_time()):
+        if current is None or state is None or not state.is_free(kube.server_time()):
             return
         needed_by = (orphan.namespace, names.working_namespace(orphan.namespace, orphan.name))
         if not any(kube.find("v1", "Namespace", name) for name in needed_by):
