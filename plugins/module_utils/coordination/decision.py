@@ -24,7 +24,7 @@ class PublishedDecision:
     document: Document | None = field(default=None, compare=False, repr=False)
 
     def is_older_than(self, state: State) -> bool:
-        """By epoch first: the revisions of a state that was deleted and written anew begin again."""
+        """By epoch first: a state that was deleted and is created again counts its revisions from the beginning."""
         return (self.epoch, self.revision) < (state.epoch, state.revision)
 
     def is_replaced_by(self, state: State) -> bool:

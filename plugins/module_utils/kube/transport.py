@@ -190,41 +190,31 @@ class Transport:
         return True
 
     def _unreachable(self, error: Exception, what: str) -> KubeError:
-        if self.target.foreign:
-            return self._foreign_unreachable(error, what)
-        reason = reason_of(error)
-        if REFUSED_CERTIFICATE.search(reason):
-            return Unauthorized(f"{what}: {self.target.server} refuses the client certificate ({reason}); check the kubeconfig.")
-        if "certificate verify failed" in reason or "CERTIFICATE_VERIFY_FAILED" in reason:
-            return Untrusted(
-                f"{what}: the certificate of {self.target.server} is not trusted ({reason}); "
-                "set ca_cert to its authority, and use an address that it is for."
-            )
-        return Unreachable(f"{what}: {self.target.server} does not answer ({reason}); check the address, the network and the proxy.")
-
-    def _foreign_unreachable(self, error: Exception, what: str) -> KubeError:
-        inner, exceptions = innermost(error), urllib3.exceptions
-        text = str(inner)
+        """The error for the caller. What a foreign server sent is not quoted: a tenant could read servers of the hub by that."""
+        server, foreign, text = self.target.server, self.target.foreign, reason_of(error)
+        quoted = "" if foreign else f" ({text})"
         if REFUSED_CERTIFICATE.search(text):
-            return Unauthorized(f"{what}: {self.target.server} refuses the client certificate; check the kubeconfig.")
+            return Unauthorized(f"{what}: {server} refuses the client certificate{quoted}; check the kubeconfig.")
         if "certificate verify failed" in text or "CERTIFICATE_VERIFY_FAILED" in text:
-            return Untrusted(
-                f"{what}: the certificate of {self.target.server} is not trusted; put its authority into the kubeconfig, "
-                "and use an address that it is for."
-            )
-        if isinstance(error, exceptions.TimeoutError) or isinstance(inner, TimeoutError):
-            reason = "timed out"
-        elif isinstance(inner, TooLarge):
-            reason = "the answer is too large"
-        elif isinstance(error, exceptions.NameResolutionError):
-            reason = "the name cannot be resolved"
-        elif isinstance(error, exceptions.SSLError):
-            reason = "no connection by TLS"
-        elif isinstance(error, exceptions.NewConnectionError):
-            reason = "no connection"
-        else:
-            reason = "the answer is incomplete, or not HTTP"
-        return Unreachable(f"{what}: {self.target.server} does not answer ({reason}); check the address and the network.")
+            remedy = "put its authority into the kubeconfig" if foreign else "set ca_cert to its authority"
+            return Untrusted(f"{what}: the certificate of {server} is not trusted{quoted}; {remedy}, and use an address that it is for.")
+        reason = _class_of(error) if foreign else text
+        return Unreachable(f"{what}: {server} does not answer ({reason}); check the address, the network and the proxy.")
+
+
+def _class_of(error: Exception) -> str:
+    """What kind of failure it is, in our own words."""
+    inner, exceptions = innermost(error), urllib3.exceptions
+    if isinstance(error, exceptions.TimeoutError) or isinstance(inner, TimeoutError):
+        return "timed out"
+    if isinstance(inner, TooLarge):
+        return "the answer is too large"
+    classes = (
+        (exceptions.NameResolutionError, "the name cannot be resolved"),
+        (exceptions.SSLError, "no connection by TLS"),
+        (exceptions.NewConnectionError, "no connection"),
+    )
+    return next((words for kind, words in classes if isinstance(error, kind)), "the answer is incomplete, or not HTTP")
 
 
 def _date(response: urllib3.BaseHTTPResponse) -> datetime.datetime | None:

@@ -77,7 +77,7 @@ def test_an_action_whose_run_never_comes_is_reported_on_the_order_and_asked_for_
     assert f"no run locked {orders.namespace}/demo for provision" in caplog.text
 
 
-def test_a_job_that_is_pending_is_not_launched_again_and_keeps_its_place(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_is_pending_is_not_launched_again_and_keeps_its_slot(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model, "FIRST_RETRY", timedelta(seconds=0))
     with Source(orders, start_timeout=1, pending_timeout=600, max_in_flight=1).running() as source:
         orders.apply()

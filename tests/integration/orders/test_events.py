@@ -36,7 +36,7 @@ def test_kubectl_describe_tells_the_story_of_an_order(orders: Orders) -> None:
 
 def test_an_account_that_may_not_write_events_works_as_well(orders: Orders, caplog: pytest.LogCaptureFixture) -> None:
     orders.apply()
-    tenant = Kube.connect({"kubeconfig": str(orders.hub.kubeconfig), "impersonate_user": "nobody"})
+    tenant = Kube.connect({"kubeconfig": str(orders.hub.kubeconfig), "impersonate_user": "unprivileged"})
     with caplog.at_level(logging.WARNING):
         EventRecorder(tenant).record(orders.get(), [Event("Reason", "message", WARNING)])
     assert 'cannot create resource "events"' in caplog.text

@@ -44,7 +44,7 @@ class Usage:
 
 
 class MeasuredSource:
-    """The process. Its events go nowhere: whoever churns the orders locks them instead of the runs."""
+    """The process. It drops the events: the test that changes the orders also takes their locks, as runs would."""
 
     def __init__(self, arguments: Mapping[str, Any], namespace: str) -> None:
         self._port = free_port()

@@ -129,8 +129,8 @@ def test_the_decision_of_a_later_epoch_is_published_whatever_its_revision(
     decisions.publish(before)
     bucket.objects.pop(WORKLOAD.key("state"))  # by hand: the revisions begin again
     states.seal(2)
-    anew = states.write(2, {"decision": {"cluster": "north"}})
-    assert anew.revision < before.revision
-    assert decisions.publish(anew)
+    created_again = states.write(2, {"decision": {"cluster": "north"}})
+    assert created_again.revision < before.revision
+    assert decisions.publish(created_again)
     assert not decisions.publish(before)
     assert decisions.read().decision == {"cluster": "north"}

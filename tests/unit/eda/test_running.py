@@ -109,7 +109,7 @@ def test_deployment_serves_webhooks_with_tls_and_probes_at_a_port_of_their_own()
     assert created in (ROOT / "docs/running.md").read_text(encoding="utf-8")
 
 
-def test_whoever_ends_the_supervisor_waits_for_longer_than_it_takes() -> None:
+def test_service_managers_wait_for_longer_than_the_supervisor_takes_to_end() -> None:
     assert pod()["terminationGracePeriodSeconds"] > grace_seconds()
     assert int(setting("TimeoutStopSec")) > grace_seconds()
 

@@ -167,7 +167,7 @@ def test_post_install_is_done_once_for_a_spec() -> None:
     assert action(applied, observed) == "post_install"
 
 
-def test_post_install_is_done_again_for_a_hosted_cluster_that_was_made_anew() -> None:
+def test_post_install_is_done_again_for_a_hosted_cluster_that_was_created_again() -> None:
     recreated = observed_with(node_pool(3), cluster=hosted_cluster(created=at(5)))
     assert action(ready_order(), recreated) == "post_install"
     assert action(with_status(ready_order(), recreated, at(6)), recreated) == "post_install"

@@ -450,7 +450,7 @@ def test_a_post_install_for_a_spec_that_was_never_applied_applies_nothing() -> N
     assert state_of(status, "TemplateApplied") == ("False", "SpecNotApplied")
 
 
-def test_a_hosted_cluster_made_anew_has_its_template_still_to_be_applied() -> None:
+def test_a_hosted_cluster_that_is_created_again_has_its_template_still_to_be_applied() -> None:
     recreated = observed_with(node_pool(3), cluster=hosted_cluster(created=at(5)))
     observed_recreated = with_status(ready_order(), recreated, 6)
     assert observed_recreated.phase == "Degraded"

@@ -61,7 +61,7 @@ def api(monkeypatch: pytest.MonkeyPatch, *answers: Any) -> tuple[OcmApi, Service
     return client, service
 
 
-def test_token_is_had_once_and_anew_shortly_before_it_ends(monkeypatch: pytest.MonkeyPatch, clock: SimpleNamespace) -> None:
+def test_token_is_fetched_once_and_again_shortly_before_it_expires(monkeypatch: pytest.MonkeyPatch, clock: SimpleNamespace) -> None:
     client, service = api(monkeypatch, (200, TOKEN), (200, {}), (200, {}), (200, {**TOKEN, "access_token": "access-2"}), (200, {}))
     client.get("a", "ask")
     clock.now += 800
