@@ -23,10 +23,10 @@ demo: setup ## Show the main job on a hub of this machine, from nothing to a run
 serve: setup ## Reconcile the orders on a hub of this machine until Ctrl-C (PROVIDER=capi: Cluster API too; WEBHOOK_PORT=5000)
 	@python -m $(DEV).serve $(PROVIDER) $(if $(WEBHOOK_PORT),--port=$(WEBHOOK_PORT))
 
-# Three at a time on two cores: the tests of Cluster API wait more than they compute.
+# Four at a time on two cores: the tests of Cluster API wait more than they compute.
 test: setup ## Run every test
 	@openfleet-sandbox build --s3 --capi --apis
-	@python -m pytest --numprocesses=3 --dist=worksteal --durations=10 --durations-min=1
+	@python -m pytest --numprocesses=4 --dist=worksteal --durations=10 --durations-min=1
 
 soak: setup ## Repeat the random tests for MINUTES (60), with FACTOR (5) times their rounds, and measure an engine meanwhile
 	@openfleet-sandbox build --s3 --capi --apis
