@@ -12,6 +12,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client imp
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Invalid, KubeError
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import Lock
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.finish import Finalization, RunResult
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.infrastructure import reports_from
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Failure, Names, config_version
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.outcome import Job, Outcome
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.run import Run
@@ -73,6 +74,7 @@ def _outcome(parameters: dict[str, Any], order: ClusterOrder, variables: dict[st
         node_requests=requests,
         failure=_failure(**failure) if failure else None,
         job=Job.from_status(job) if job else None,
+        infrastructure=reports_from(parameters["infrastructure"].get(f"{order.namespace}/{order.name}") or {}),
     )
 
 

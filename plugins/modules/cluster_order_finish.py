@@ -51,6 +51,13 @@ options:
           - After V(Invalid) and V(NotSupported) the order waits for a change of its spec. After other reasons it is
             retried.
         type: str
+  infrastructure:
+    description:
+      - The parts of the infrastructure that the roles of the templates have reported, by C(<namespace>/<name>) of the
+        order and then by the name of the part, for example C(hosts).
+      - Each part has C(ready), C(reason) and C(message). While one is not ready, its step runs again.
+    type: dict
+    default: {}
   wait_timeout:
     description:
       - Seconds to wait until the orders are ready, failed or deleted. Do not use it in jobs, which should end early.
@@ -156,6 +163,7 @@ SPEC: Spec = {
             "reason": {"type": "str"},
         },
     },
+    "infrastructure": {"type": "dict", "default": {}},
     "wait_timeout": {"type": "int", "default": 0},
 }
 

@@ -4,10 +4,11 @@
 
 - Accepted, TemplateApplied: what runs reported for the current spec.
 - NamespaceCreated, ControlPlaneCreated: whether the namespace and the cluster exist.
-- InfrastructureReady, ControlPlaneAvailable: what the provider reports.
+- InfrastructureReady: what the provider reports, and the parts that the template's roles reported.
+- ControlPlaneAvailable: what the provider reports.
 - NodesReady: as many nodes as ordered, no fewer and no more: while surplus nodes or node sets exist, scaling down is in progress.
-- ClusterAvailable: the sum for the tenant: a healthy control plane, an installed release, enough nodes. Its message names the condition
-  that is not met, which is why an order is Degraded.
+- ClusterAvailable: the sum for the tenant: a healthy control plane, an installed release, enough nodes, its infrastructure. Its message
+  names the condition that is not met, which is why an order is Degraded.
 - Deleting: the order is being deleted; its message names what still exists.
 """
 

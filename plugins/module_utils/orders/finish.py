@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from ..kube.client import CONNECTIONS
 from ..kube.errors import KubeError
 from ..lock.lease import Lock, release, verify
+from .infrastructure import NOT_READY, parts_of, pending
 from .model import FAILED, READY, ClusterOrder
 from .observe import recorded_cluster
 from .outcome import Outcome
@@ -65,8 +66,9 @@ class Finalization:
         if order is None or order.uid != result.order.uid:
             return None
         order = self._status.write(order, result.outcome, lock=result.lock)
-        # A hook or template that failed runs again, and for that its order has to exist.
-        return self._continue_deletion(order, result.lock) if order.is_deleting and not order.failure else order
+        # A hook or template that failed, or has something left to release, runs again, and for that its order has to exist.
+        may_go = order.is_deleting and not order.failure and not pending(parts_of(order))
+        return self._continue_deletion(order, result.lock) if may_go else order
 
     def release(self, lock: Lock) -> None:
         if not self._run.check_mode:
@@ -103,5 +105,9 @@ class Finalization:
 
 
 def _is_in_progress(result: ClusterOrder | KubeError | None) -> bool:
-    """Whether there is still something to wait for."""
-    return isinstance(result, ClusterOrder) and result.phase not in (READY, FAILED) and not (result.is_deleting and result.failure)
+    """Whether there is still something to wait for. A part of the infrastructure that is missing needs another run."""
+    if not isinstance(result, ClusterOrder) or result.phase in (READY, FAILED):
+        return False
+    if result.is_deleting:
+        return not (result.failure or pending(parts_of(result)))
+    return (result.condition("ClusterAvailable") or {}).get("reason") != NOT_READY

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from ..providers.model import AVAILABLE, ObservedCluster
 from .conditions import was_applied
+from .infrastructure import NOT_READY, due_step, parts_of, pending
 from .model import DELETING_CLUSTER, ClusterOrder
 from .nodes import requests_match, wanted_nodes
 from .observe import ObservedState
@@ -33,7 +34,8 @@ def next_action(
         return None
     cluster = observed.cluster
     if order.is_deleting:
-        return "delete" if _must_delete(order, observed) else None
+        waits = bool(pending(parts_of(order))) and due_step(order, now) != "delete"
+        return "delete" if not waits and _must_delete(order, observed) else None
     if order.names.external_controller and not observed.namespace_exists:
         return None  # the external controller creates it first
     wanted = wanted_nodes(order)
@@ -46,7 +48,10 @@ def next_action(
             return "provision"
         return "post_install" if cluster.is_true(AVAILABLE) else None
     # The cluster matches the order, but the last run, for example a repair of what is not observed here, did not finish.
-    return "provision" if order.failure else None
+    if order.failure:
+        return "provision"
+    due = due_step(order, now)
+    return None if due == "post_install" and not cluster.is_true(AVAILABLE) else due
 
 
 def action_reason(order: ClusterOrder, cluster: ObservedCluster, action: Action) -> str:
@@ -55,6 +60,8 @@ def action_reason(order: ClusterOrder, cluster: ObservedCluster, action: Action)
         return "Retry"
     if action == "delete":
         return "DeletionRequested"
+    if was_applied(order, cluster) and pending(parts_of(order)):
+        return NOT_READY
     if action == "post_install":
         return "ControlPlaneAvailable"
     if not order.is_applied:

@@ -100,6 +100,8 @@ def _record(status: Object) -> Object:
             if name in failure:
                 failure[name] = failure[name][:limit]
         record["failure"] = failure
+    if "infrastructure" in status:
+        record["infrastructure"] = [part | {"message": part.get("message", "")[:TASK_LIMIT]} for part in status["infrastructure"]]
     if "nodeSets" in status:  # without the ready count: it changes often and nothing is decided by it
         record["requested"] = {item["resourceClass"]: item["requested"] for item in status["nodeSets"] if "resourceClass" in item}
     return record

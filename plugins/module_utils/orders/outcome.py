@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -40,13 +41,22 @@ class Job:
 
 
 @dataclass(frozen=True)
+class PartReport:
+    """What a role of a template reports of one part of the infrastructure, such as the hosts."""
+
+    ready: bool
+    reason: str
+    message: str = ""
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What a run reports of an order at its start and at its end, and the `job` that it is.
 
     `config_version` is that of the spec the run worked on: if the order has changed since, only the job counts. `finished` means that
     the step is complete, `template_applied` that no later step of the template remains. `accepted` is whether template and parameters
     are valid; False comes with a failure that says why. `node_requests` include the template's defaults. `provider` is the type of the
-    provider that serves the cluster.
+    provider that serves the cluster. `infrastructure` has the parts that the roles of the template reported, by name.
     """
 
     step: Action
@@ -58,6 +68,7 @@ class Outcome:
     provider: str = ""
     failure: Failure | None = None
     job: Job | None = None
+    infrastructure: Mapping[str, PartReport] | None = None
 
     def is_about(self, order: ClusterOrder) -> bool:
         return self.config_version == config_version(order) and (self.step == "delete") == order.is_deleting

@@ -14,6 +14,7 @@ from ..common.text import shortened
 from ..common.types import Object
 from ..providers.model import AVAILABLE, FALSE, INFRASTRUCTURE_READY, TRUE, UNKNOWN, ConditionState, ObservedCluster
 from . import conditions
+from .infrastructure import cluster_with_parts, infrastructure_ready, updated_parts
 from .model import (
     CLUSTER_FAILED,
     DEGRADED,
@@ -54,13 +55,14 @@ def derive_status(
     cluster = observed.cluster
     failure = _failure(order, report, lost_run, cluster, now)
     nodes = node_counts(order, cluster.node_sets, wanted_nodes(order, report.node_requests if report else None))
+    parts = updated_parts(order, report, now)
     states = {
         "Accepted": conditions.accepted(order, report, applied),
         "NamespaceCreated": conditions.namespace_created(order, observed),
-        "InfrastructureReady": conditions.reported_by(cluster, INFRASTRUCTURE_READY),
+        "InfrastructureReady": infrastructure_ready(conditions.reported_by(cluster, INFRASTRUCTURE_READY), parts),
         "ControlPlaneCreated": conditions.control_plane_created(cluster),
         "ControlPlaneAvailable": conditions.reported_by(cluster, AVAILABLE),
-        "ClusterAvailable": conditions.cluster_available(cluster, nodes),
+        "ClusterAvailable": cluster_with_parts(conditions.cluster_available(cluster, nodes), parts),
         "NodesReady": conditions.nodes_ready(nodes),
         "TemplateApplied": conditions.template_applied(order, cluster, report, applied, failure),
         "Deleting": conditions.deleting(order, observed, report, failure),
@@ -78,6 +80,7 @@ def derive_status(
         "apiURL": cluster.api_url or None,
         "consoleURL": cluster.console_url or None,
         "failure": failure,
+        "infrastructure": [part.to_status() for part in parts] or None,
     }
     # Other fields stay: another controller may keep its own here.
     kept = {name: value for name, value in order.status.items() if name not in fields}

@@ -114,6 +114,7 @@ class InProcessRun:
     orders: list[Object] = field(default_factory=list)
     skipped: list[Object] = field(default_factory=list)
     failures: dict[str, Object] = field(default_factory=dict)
+    facts: dict[str, Object] = field(default_factory=dict)
     results: list[Object] = field(default_factory=list)
     changed: int = 0
 
@@ -138,7 +139,7 @@ class InProcessRun:
             if _name(order) in self.failures:
                 continue
             try:
-                self._run_role(order["cluster_template_role"], ENTRIES[self.step], order | {"cluster_variables": order})
+                self._run_role(order["cluster_template_role"], ENTRIES[self.step], dict(order), self.facts.setdefault(_name(order), {}))
             except TaskFailed as failed:
                 self.failures[_name(order)] = failed.failure
         return self
@@ -184,30 +185,45 @@ class InProcessRun:
         return answer
 
     def _finish(self, orders: list[Object], **outcome: Any) -> None:
-        arguments = {"step": self.step, "orders": json.loads(json.dumps(orders)), **outcome}
+        reported = {name: facts["cluster_infrastructure"] for name, facts in self.facts.items() if "cluster_infrastructure" in facts}
+        arguments = {"step": self.step, "orders": json.loads(json.dumps(orders)), "infrastructure": reported, **outcome}
         token = _folders.set((self.folder / "collections", INSTALLED))
         try:
             self.results.append(self._act("cluster_order_finish", arguments))
         finally:
             _folders.reset(token)
 
-    def _run_role(self, role: str, entry: str, variables: Object, given: Object | None = None) -> None:
+    def _run_role(self, role: str, entry: str, variables: Object, facts: Object) -> None:
         if not role:  # of an order that nothing was made for
             return
         folder = self._folder_of(role)
-        variables = {**_loaded(folder / "defaults/main.yml", {}), **self.variables, **variables, **(given or {})}
+        variables = {**_loaded(folder / "defaults/main.yml", {}), **self.variables, **variables}
         for task in _loaded(folder / f"tasks/{entry}.yml", []):
-            module = next(key for key in task if "." in key)
-            if module == "ansible.builtin.include_role":
-                self._run_role(task[module]["name"], task[module]["tasks_from"], variables, task.get("vars"))
-                continue
+            self._run_task(task, variables, facts)
+
+    def _run_task(self, task: Object, variables: Object, facts: Object) -> None:
+        """One task, with the keywords that the roles of this collection use: vars, when, register."""
+        scope = {**variables, **facts, **task.get("vars", {})}
+        templar = Templar(loader=DataLoader(), variables=scope | {"cluster_variables": variables})
+        module = next(key for key in task if "." in key)
+        with _templating:
+            conditions = task.get("when", [])
+            if not all(templar.evaluate_conditional(each) for each in (conditions if isinstance(conditions, list) else [conditions])):
+                return
+            arguments = templar.template(task[module] or {})
+        if module == "ansible.builtin.set_fact":
+            facts |= arguments
+        elif module == "ansible.builtin.include_role":
+            self._run_role(arguments["name"], arguments.get("tasks_from", "main"), scope, facts)
+        else:
             assert module.startswith(COLLECTION), f"{module} needs a playbook"
-            templar = Templar(loader=DataLoader(), variables=variables | {"cluster_variables": variables})
             with _templating:
-                arguments = templar.template(_module_defaults(module)) | templar.template(task[module] or {})
+                arguments = templar.template(_module_defaults(module)) | arguments
             answer = self._act(module.removeprefix(f"{COLLECTION}."), arguments, variables)
             if answer.get("failed"):
                 raise TaskFailed(task["name"], answer)
+            if "register" in task:
+                facts[task["register"]] = answer
 
     def _folder_of(self, role: str) -> Path:
         namespace, collection, name = role.split(".")
