@@ -188,8 +188,8 @@ class _Reader(io.RawIOBase):
         super().close()
 
 
-def check_allowed(host: str, allowed: AllowedAddresses, seconds: float) -> None:
-    """AddressNotAllowed unless the host is allowed. For connections that others open, which resolve its name again."""
+def check_allowed(host: str, allowed: AllowedAddresses, seconds: float) -> list[str]:
+    """The addresses of the host, for connections that others open; none where only a proxy knows them. AddressNotAllowed if one is not."""
     if not allowed.may_allow(host):
         raise AddressNotAllowed(host)
     try:
@@ -198,6 +198,7 @@ def check_allowed(host: str, allowed: AllowedAddresses, seconds: float) -> None:
         found = []  # perhaps only a proxy resolves it
     if not (all(allowed.allow(host, address) for address in found) if found else allowed.allow_name(host)):
         raise AddressNotAllowed(host)
+    return found
 
 
 def resolve(host: str, port: int, deadline: float) -> list[str]:

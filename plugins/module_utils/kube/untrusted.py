@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import base64
 import binascii
+import copy
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from urllib.parse import urlsplit
 
 from ..common import bounded_yaml
 from ..common.types import Object
@@ -44,6 +46,22 @@ def kubeconfig_of(secret: Object, endpoint: str = "", key: str = KEY) -> Object:
     content = self_contained(_content(secret, key, called), f"{called} has a kubeconfig")
     for cluster in _parts(content, "clusters", "cluster", called) if endpoint else ():
         cluster["server"] = endpoint
+    return content
+
+
+def with_address(content: Object, name: str, address: str) -> Object:
+    """The kubeconfig with the address of a server instead of its name, which could have another address the next time.
+
+    The name stays the one that the server's certificate is verified against.
+    """
+    content = copy.deepcopy(content)
+    for cluster in _parts(content, "clusters", "cluster", "This is a kubeconfig"):
+        server = urlsplit(str(cluster.get("server", "")))
+        if server.hostname != name:
+            continue
+        host = f"[{address}]" if ":" in address else address
+        cluster.setdefault("tls-server-name", name)
+        cluster["server"] = server._replace(netloc=f"{host}:{server.port}" if server.port else host).geturl()
     return content
 
 

@@ -21,7 +21,6 @@ from ..common import bounded_yaml
 from ..common.third_party import urllib3
 from ..common.types import Object
 from ..kube.client import Kube
-from ..kube.config import Target
 from ..kube.connections import Limits, check_allowed
 from ..kube.errors import (
     AddressNotAllowed,
@@ -34,7 +33,7 @@ from ..kube.errors import (
     Unauthorized,
     Unreachable,
 )
-from ..kube.untrusted import KEY, kubeconfig_of, target_of
+from ..kube.untrusted import KEY, kubeconfig_of, target_of, with_address
 from . import resources
 from .base import CLUSTER_LIMITS, NoSuchCluster, NotSupported, Provider, ProviderError
 from .model import (
@@ -108,8 +107,7 @@ class ClusterProvider(Provider):
 
     def kubeconfig(self, observed: ObservedCluster) -> Kubeconfig:
         secret = self._existing()
-        content = kubeconfig_of(secret)
-        self._check_address(target_of(content))  # a template uses it with clients of its own
+        content = self._with_checked_address(kubeconfig_of(secret))  # a template uses it with clients of its own
         return Kubeconfig(content, version=hashlib.sha256(secret["data"][KEY].encode()).hexdigest()[:16])
 
     def dns(self, observed: ObservedCluster) -> str:
@@ -182,9 +180,14 @@ class ClusterProvider(Provider):
         limits = Limits(RESPONSE_BYTES, TOTAL_BYTES, TOTAL_SECONDS, self.ref.allowed_addresses)
         return Kube(target_of(content), urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS), limits=limits)
 
-    def _check_address(self, target: Target) -> None:
-        for address in filter(None, (target.server, target.proxy)):
-            check_allowed(urlsplit(address).hostname or "", self.ref.allowed_addresses, CONNECT_SECONDS)
+    def _with_checked_address(self, content: Object) -> Object:
+        """The kubeconfig with the address that was checked. Behind a proxy the name stays, because the proxy resolves it."""
+        target = target_of(content)
+        host = urlsplit(target.server).hostname or ""
+        addresses = check_allowed(host, self.ref.allowed_addresses, CONNECT_SECONDS)
+        if target.proxy:
+            check_allowed(urlsplit(target.proxy).hostname or "", self.ref.allowed_addresses, CONNECT_SECONDS)
+        return content if target.proxy or addresses in ([], [host]) else with_address(content, host, addresses[0])
 
     def _observed(self, secret: Object) -> ObservedCluster:
         """The cluster as it is through its kubeconfig. That it is unreachable is its status, not an error."""

@@ -16,7 +16,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.api_proxy import 
 from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port
 from ansible_collections.openfleet.clusters.extensions.sandbox.provider_backend import NONE, kubeconfig_for
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube import transport
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import connections, transport
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.allowed_addresses import AllowedAddresses
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import AddressNotAllowed, BadCredentials, Invalid, NotFound
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import NoSuchCluster, NotSupported, ProviderError
@@ -270,6 +270,18 @@ def test_cluster_at_an_address_that_the_site_does_not_list_is_neither_asked_nor_
     for use in (provider.kubeconfig, provider.dns, lambda spec: provider.remove_resources(spec, "a")):
         with pytest.raises(AddressNotAllowed):
             use(NONE)
+
+
+def test_kubeconfig_for_a_template_has_the_address_that_was_checked(backend: Standalone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client of the template asks the tenant's DNS again, and by then the name may have an address inside of the site."""
+    backend.create()
+    answers = iter([["127.0.0.1"], ["169.254.169.254"]])
+    monkeypatch.setattr(connections, "resolve", lambda *_: next(answers))
+    _replace_kubeconfig(backend, kubeconfig_for("https://api.tenant.example:6443", token=TOKEN))
+    [entry] = backend.provider().kubeconfig(NONE).content["clusters"]
+    assert (entry["cluster"]["server"], entry["cluster"]["tls-server-name"]) == ("https://127.0.0.1:6443", "api.tenant.example")
+    with pytest.raises(AddressNotAllowed):
+        backend.provider().kubeconfig(NONE)
 
 
 def test_what_a_server_calls_its_things_is_shown_only_if_it_is_a_name(backend: Standalone) -> None:

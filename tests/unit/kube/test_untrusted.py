@@ -14,7 +14,13 @@ import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.certificates import Authority
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.config import Target
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube.untrusted import BadKubeconfig, expiry_of, kubeconfig_of, target_of
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.untrusted import (
+    BadKubeconfig,
+    expiry_of,
+    kubeconfig_of,
+    target_of,
+    with_address,
+)
 
 KUBECONFIG: Object = {
     "current-context": "c",
@@ -43,6 +49,23 @@ def test_valid_kubeconfig_is_used_without_the_environment(monkeypatch: pytest.Mo
     found = target_of(kubeconfig_of(secret(KUBECONFIG)))
     assert (found.server, found.token) == ("https://east:6443", "hunter2")
     assert target_of(kubeconfig_of(secret(KUBECONFIG), "https://other")).server == "https://other"
+
+
+@pytest.mark.parametrize(
+    ("server", "address", "wanted"),
+    [
+        ("https://east:6443/path", "192.0.2.7", "https://192.0.2.7:6443/path"),
+        ("https://EAST", "2001:db8::7", "https://[2001:db8::7]"),
+        ("https://west:6443", "192.0.2.7", "https://west:6443"),
+    ],
+)
+def test_the_address_of_a_server_takes_the_place_of_its_name(server: str, address: str, wanted: str) -> None:
+    content = with_cluster({"server": server})
+    found = target_of(with_address(content, "east", address))
+    assert (found.server, found.server_name) == (wanted, "" if wanted == server else "east")
+    assert content == with_cluster({"server": server})
+    named = with_address(with_cluster({"server": server, "tls-server-name": "api"}), "east", address)
+    assert target_of(named).server_name == "api"
 
 
 @pytest.mark.parametrize(
