@@ -26,6 +26,7 @@ FROM_PLAYBOOKS = {
     "cluster_lock",
     "cluster_order",
     "cluster_provider",
+    "cluster_site",
     "cluster_working_namespace",
     "node_requests",
     "template_parameters",

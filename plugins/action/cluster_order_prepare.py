@@ -140,6 +140,7 @@ def _variables(prepared: PreparedOrder) -> dict[str, Any]:
         "node_requests": [
             {"resourceClass": item.resource_class, "numberOfNodes": item.number_of_nodes} for item in prepared.checked.node_requests
         ],
+        "cluster_site": prepared.site.as_variable(),
         "cluster_lock": prepared.lock.as_dict(),
         "cluster_job": prepared.job.to_status() if prepared.job else None,
     }

@@ -139,6 +139,16 @@ orders:
       elements: dict
       returned: always
       sample: [{"resourceClass": "fc430", "numberOfNodes": 2}]
+    cluster_site:
+      description: What the settings of the site have for templates.
+      type: dict
+      returned: always
+      sample:
+        agent_namespace: hosts
+        classes: {"fc430": {"kind": "agent"}}
+        release_images: {"4.17.1": "quay.io/openshift-release-dev/ocp-release:4.17.1-multi"}
+        storage_classes: {}
+        infrastructure: {}
     cluster_lock:
       description: The lock that the run holds.
       type: dict

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from ..common.timestamps import format_time
 from ..common.types import Object
-from ..infrastructure.site_settings import SiteSettings
+from ..infrastructure.site_settings import InvalidSiteSettings, SiteSettings
 from ..kube.errors import Forbidden, KubeError, Unauthorized, Unexpected
 from ..lock.fenced_writer import Change
 from ..lock.lease import DURATION, Lock, LockHeld, LockLost, LockState, above_all_earlier, acquire, predict, read
@@ -72,6 +72,7 @@ class PreparedOrder:
     job: Job | None = None
     changes: list[Change] = field(default_factory=list)
     kubeconfig: Object | None = field(default=None, repr=False)
+    site: SiteSettings = field(default_factory=SiteSettings)
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ class Preparation:
         renewer: Renewer | None = None,
         site: SiteSettings | KubeError | None = None,
     ) -> None:
-        """An error as `site` fails each order, unless it is to be deleted."""
+        """An error as `site` fails each order, unless it is to be deleted and the settings suffice for that."""
         self._run = run
         self._renewer = renewer
         self._site = site or SiteSettings()
@@ -205,13 +206,13 @@ class Preparation:
         return found
 
     def _prepare(self, order: ClusterOrder, lock: Lock) -> PreparedOrder:
-        checked, has_post_install = self._check(order)
+        checked, has_post_install, site = self._check(order)
         for hook in self._roles.hooks:
             if problem := self._roles.problem(hook, HOOK_ENTRY):
                 raise BrokenHook(f"The hook {hook} cannot be used: {problem}.")
         provider, job = self._run.provider_of(order), self._job_now()
         if self._step == "delete":
-            return PreparedOrder(self._mark_deleted(order), lock, provider, checked, has_post_install, job)
+            return PreparedOrder(self._mark_deleted(order), lock, provider, checked, has_post_install, job, site=site)
         ProviderFactory.get(provider)
         if not order.is_applied or (order.condition("TemplateApplied") or {}).get("status") != TRUE:
             # Before the first change, so that a run that ends half-way is not taken for a complete one.
@@ -222,13 +223,13 @@ class Preparation:
         order = self._add_finalizers(order)
         changes = self._apply_surroundings(order, lock, provider)
         kubeconfig = self._kubeconfig(order) if self._step == "post_install" else None
-        return PreparedOrder(order, lock, provider, checked, has_post_install, job, changes, kubeconfig)
+        return PreparedOrder(order, lock, provider, checked, has_post_install, job, changes, kubeconfig, site)
 
-    def _check(self, order: ClusterOrder) -> tuple[Checked, bool]:
-        """The order validated against its template, and whether that has a step after the installation."""
+    def _check(self, order: ClusterOrder) -> tuple[Checked, bool, SiteSettings]:
+        """The order validated against its template, whether that has a step after the installation, and the settings for it."""
         entry = ENTRIES[self._step]
         if self._step == "delete" and self._run.observe(order).namespace_taken:
-            return NOTHING_CREATED, False
+            return NOTHING_CREATED, False, SiteSettings()
         try:
             template, site = resolve(order.template_id, self._run.templates), self._site_settings()
             if self._step != "delete" and not site.offers(order.namespace, template):
@@ -236,17 +237,17 @@ class Preparation:
             checked = check(template, order.template_parameters, order.node_requests, entry, site.parameters)
             if checked.role and (problem := self._roles.problem(checked.role, entry)):
                 raise BrokenTemplate(template.id, problem)
-            return checked, template.entry_point(POST_INSTALL) is not None
-        except TemplateError:
+            return checked, template.entry_point(POST_INSTALL) is not None, site
+        except (TemplateError, InvalidSiteSettings):
             if self._step != "delete" or self._run.observe(order).namespace_exists:
                 raise
-            return NOTHING_CREATED, False
+            return NOTHING_CREATED, False, SiteSettings()
 
     def _site_settings(self) -> SiteSettings:
         if isinstance(self._site, SiteSettings):
             return self._site
-        if self._step == "delete":
-            return SiteSettings()  # a mistake of the site must not keep a cluster alive
+        if self._step == "delete" and isinstance(self._site, InvalidSiteSettings) and self._site.usable:
+            return self._site.usable  # a mistake of the site must not keep a cluster alive
         raise self._site
 
     def _kubeconfig(self, order: ClusterOrder) -> Object:
