@@ -64,9 +64,15 @@ def _of_template(template: Template) -> Iterator[str]:
 
 
 def _parameters(template: Template) -> Iterator[tuple[str, ...]]:
+    declared, rules = template.parameters().members, template.site_rules
     for parameter in summary(template)["parameters"]:
         *cells, description = _row(parameter)
-        yield *cells, f"{description} Belongs to the site." if parameter["name"] in template.site_parameters else description
+        if parameter["name"] in rules.site_defaults:
+            otherwise = "; required if it has none." if declared[parameter["name"]].required else ", if it has one."
+            description += f" Default is that of the site{otherwise}"
+        if parameter["name"] in rules.site_parameters:
+            description += " Belongs to the site."
+        yield *cells, description
 
 
 def _properties(template: Template) -> Iterator[tuple[str, str]]:

@@ -82,7 +82,7 @@ class ActionModule(ControllerAction):
         run = Run(kube, Names.of(parameters), find_templates(AnsibleCollectionConfig.collection_paths), self.check_mode)
         roles = Roles(_hooks(parameters["hooks"], ENTRIES[step]), RoleCheck(self._loader).problem)
         job_url = parameters["job_url"] or _url_on_platform(parameters["job_id"])
-        preparation = Preparation(run, step, Job(job, job_url), roles, renewer, _site_settings(run) if chosen else None)
+        preparation = Preparation(run, step, Job(job, job_url), roles, renewer, _site_settings(run, step) if chosen else None)
         identity = f"{job}-{secrets.token_hex(4)}"
 
         def prepare(order: OrderName) -> PreparedOrder | SkippedOrder:
@@ -107,9 +107,9 @@ class ActionModule(ControllerAction):
         return prepared, skipped
 
 
-def _site_settings(run: Run) -> SiteSettings | KubeError:
+def _site_settings(run: Run, step: str) -> SiteSettings | KubeError:
     try:
-        return read_site_settings(run.kube, run.names.site_namespace)
+        return read_site_settings(run.kube, run.names.site_namespace, secrets=step != "delete")
     except KubeError as error:
         return error
 

@@ -114,6 +114,12 @@ templates:
       elements: str
       returned: always
       sample: ["release_image"]
+    site_defaults:
+      description: Parameters that an order can leave out if the site has a value for them.
+      type: list
+      elements: str
+      returned: always
+      sample: ["pull_secret"]
     entry_points:
       description: Entry points of the template, C(install), C(post_install) and C(delete), its own or inherited.
       type: list

@@ -21,6 +21,9 @@ SUGGESTIONS = 20  # unknown names that get one: comparing names is slow, and an 
 
 Problems = list[str]
 
+# A value that is set, but not known: a mistake in it was reported already. It is not checked, and it is left out.
+UNKNOWN: Any = object()
+
 
 @dataclass(frozen=True)
 class Option:
@@ -97,7 +100,7 @@ class ArgumentChecker:
             mistakes: Problems = []
             value = self._value_of(option, values, _join(path, name), mistakes)
             problems.extend(mistakes)
-            if value is not None and not mistakes:
+            if value is not None and value is not UNKNOWN and not mistakes:
                 result[name] = value
         # A value that is wrong is set nevertheless: one message about it is enough.
         self._check_rules(options, result, set(values) | set(result), problems, path)
@@ -105,6 +108,8 @@ class ArgumentChecker:
 
     def convert(self, option: Option, value: Any, path: str, problems: Problems) -> Any:
         """The value in the type of the option; what is wrong with it is added to `problems`."""
+        if value is UNKNOWN:
+            return UNKNOWN
         before = len(problems)
         converter, wanted = CONVERTERS[option.type]
         try:
@@ -113,7 +118,8 @@ class ArgumentChecker:
             problems.append(f"{self.noun} {path} must be {wanted}, not {kind_of(value) if option.secret else show(value)}")
             return None
         if isinstance(result, list) and option.type == "list":
-            result = [self.convert(option.element, item, f"{path}[{index}]", problems) for index, item in enumerate(result)]
+            items = (self.convert(option.element, item, f"{path}[{index}]", problems) for index, item in enumerate(result))
+            result = [item for item in items if item is not UNKNOWN]
         elif isinstance(result, dict) and option.type == "dict" and option.options is not None:
             result = self.check(option.options, result, problems, path)
         if len(problems) == before and option.choices:

@@ -22,7 +22,7 @@ from ..kube.client import Kube
 from ..kube.errors import KubeError
 from ..templates.catalogue import Template
 from ..templates.errors import COLLECTION
-from ..templates.site_parameters import SiteParameter
+from ..templates.site_parameters import SiteParameter, SiteValues
 from .site_secrets import SECRET, SiteSecrets, parse_secrets
 
 CONFIG_MAP = "site-settings"
@@ -71,6 +71,12 @@ class SiteSettings:
         ids = next((ids for pattern, ids in self.templates.items() if fnmatch.fnmatchcase(namespace, pattern)), ())
         return any(fnmatch.fnmatchcase(template.id, _full(each)) for each in ids)
 
+    @property
+    def values(self) -> SiteValues:
+        """What the site has for the parameters of templates."""
+        secrets = {name: value for name, value in vars(self.secrets).items() if value}
+        return SiteValues(self.parameters, secrets, self.release_images, self.allow_inline_secrets)
+
     def as_variable(self) -> Object:
         """What the tasks of a template get as `cluster_site`. It has no secrets."""
         return {
@@ -82,10 +88,13 @@ class SiteSettings:
         }
 
 
-def read_site_settings(kube: Kube, site_namespace: str) -> SiteSettings:
-    """The settings; without the objects every template is on offer, and the site has no value for anything."""
+def read_site_settings(kube: Kube, site_namespace: str, *, secrets: bool = True) -> SiteSettings:
+    """The settings; without the objects every template is on offer, and the site has no value for anything.
+
+    Without `secrets` the Secret is not read: a deletion does without it.
+    """
     settings = kube.find("v1", "ConfigMap", CONFIG_MAP, site_namespace) or {}
-    secret = kube.find("v1", "Secret", SECRET, site_namespace) or {}
+    secret = (kube.find("v1", "Secret", SECRET, site_namespace) if secrets else None) or {}
     return parse(settings.get("data") or {}, secret.get("data") or {}, site_namespace)
 
 

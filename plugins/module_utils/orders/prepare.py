@@ -14,7 +14,9 @@ from datetime import UTC, datetime
 from ..common.timestamps import format_time
 from ..common.types import Object
 from ..infrastructure.site_settings import InvalidSiteSettings, SiteSettings
+from ..infrastructure.tenant_secrets import TenantSecrets
 from ..kube.errors import Forbidden, KubeError, Unauthorized, Unexpected
+from ..kube.event_recorder import WARNING, Event, EventRecorder
 from ..lock.fenced_writer import Change
 from ..lock.lease import DURATION, Lock, LockHeld, LockLost, LockState, above_all_earlier, acquire, predict, read
 from ..lock.renewer import Renewer
@@ -25,6 +27,7 @@ from ..templates.catalogue import resolve
 from ..templates.check import Checked, check
 from ..templates.errors import BrokenTemplate, TemplateError, TemplateNotOffered
 from ..templates.metadata import DELETE, INSTALL, POST_INSTALL
+from ..templates.secret_references import FORM
 from .finish import Finalization, RunResult
 from .model import ROLE_BINDING, SERVICE_ACCOUNT, ClusterOrder, Failure, config_version
 from .observe import recorded_cluster
@@ -35,6 +38,8 @@ from .status_writer import StatusWriter
 
 ENTRIES: dict[Action, str] = {"provision": INSTALL, "post_install": POST_INSTALL, "delete": DELETE}
 HOOK_ENTRY = "main"
+INLINE_SECRETS = "InlineSecrets"
+SHOWN_PARAMETERS = 5
 NOTHING_CREATED = Checked({}, ())  # the deletion of an order without a working namespace of its own runs no template
 
 
@@ -114,6 +119,7 @@ class Preparation:
         self._job = job
         self._roles = roles or Roles()
         self._status = StatusWriter(run)
+        self._events = EventRecorder(run.kube)
         self._finalization = Finalization(run)
 
     def prepare(self, namespace: str, name: str, holder: str, wait_timeout: float = 0, uid: str = "") -> PreparedOrder | SkippedOrder:
@@ -172,10 +178,7 @@ class Preparation:
         """Write why this run does not work on the order, and release its lock."""
         invalid = isinstance(error, TemplateError)
         # The site grants a missing permission, and corrects a template that cannot delete; the order need not be changed after that.
-        if isinstance(error, TemplateError):
-            retryable = self._step == "delete"
-        else:
-            retryable = error.retryable or isinstance(error, Forbidden | Unauthorized)
+        retryable = error.retryable or (self._step == "delete" if invalid else isinstance(error, Forbidden | Unauthorized))
         failure = Failure(type(error).__name__, str(error), "prepare the order", retryable=retryable)
         outcome = Outcome(self._step, config_version(order), accepted=False if invalid else None, failure=failure, job=self._job_now())
         try:
@@ -220,6 +223,7 @@ class Preparation:
                 self._step, config_version(order), accepted=True, node_requests=checked.node_requests, provider=provider, job=job
             )
             order = self._status.write(order, start, lock=lock)
+            self._warn_of_secrets(order, checked.inlined)
         order = self._add_finalizers(order)
         changes = self._apply_surroundings(order, lock, provider)
         kubeconfig = self._kubeconfig(order) if self._step == "post_install" else None
@@ -234,7 +238,8 @@ class Preparation:
             template, site = resolve(order.template_id, self._run.templates), self._site_settings()
             if self._step != "delete" and not site.offers(order.namespace, template):
                 raise TemplateNotOffered(template.id, order.namespace)
-            checked = check(template, order.template_parameters, order.node_requests, entry, site.parameters)
+            read_secret = TenantSecrets(self._run.kube, order.namespace).read
+            checked = check(template, order.template_parameters, order.node_requests, entry, site.values, read_secret)
             if checked.role and (problem := self._roles.problem(checked.role, entry)):
                 raise BrokenTemplate(template.id, problem)
             return checked, template.entry_point(POST_INSTALL) is not None, site
@@ -249,6 +254,12 @@ class Preparation:
         if self._step == "delete" and isinstance(self._site, InvalidSiteSettings) and self._site.usable:
             return self._site.usable  # a mistake of the site must not keep a cluster alive
         raise self._site
+
+    def _warn_of_secrets(self, order: ClusterOrder, parameters: Sequence[str]) -> None:
+        if parameters and not self._run.check_mode:
+            shown = ", ".join(parameters[:SHOWN_PARAMETERS]) + (" and others" if len(parameters) > SHOWN_PARAMETERS else "")
+            message = f"The order has the values of the secret parameters {shown} in plain text: store them in a Secret, and give {FORM}"
+            self._events.record(order.raw, [Event(INLINE_SECRETS, message, WARNING)])
 
     def _kubeconfig(self, order: ClusterOrder) -> Object:
         """The kubeconfig of the new cluster."""

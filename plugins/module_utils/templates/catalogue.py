@@ -20,6 +20,7 @@ from ..common.text import did_you_mean
 from ..providers.model import NodeRequest
 from .errors import COLLECTION, BrokenTemplate, UnknownTemplate
 from .metadata import INSTALL, Contents, EntryPoint, Files, merge, read_files
+from .site_parameters import SiteRules
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,9 @@ class Template:
         return self._contents.allowed_resource_classes
 
     @property
-    def site_parameters(self) -> tuple[str, ...]:
-        """The parameters that an order sets only to what its site allows."""
-        return self._contents.site_parameters
+    def site_rules(self) -> SiteRules:
+        """What of its parameters belongs to the site, and what the site has a default for."""
+        return self._contents.site_rules
 
     @property
     def entry_points(self) -> tuple[str, ...]:

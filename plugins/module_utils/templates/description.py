@@ -16,7 +16,8 @@ SCHEMA = "https://json-schema.org/draft/2020-12/schema"
 
 def json_schema(template: Template, entry: str = INSTALL) -> dict[str, Any]:
     """JSON Schema (draft 2020-12) of what an order's `templateParameters` hold."""
-    return {"$schema": SCHEMA, "title": template.title, "description": template.description} | schema_of(template.parameters(entry))
+    head = {"$schema": SCHEMA, "title": template.title, "description": template.description}
+    return head | schema_of(template.parameters(entry), template.site_rules.site_defaults)
 
 
 def summary(template: Template) -> dict[str, Any]:
@@ -32,8 +33,9 @@ def summary(template: Template) -> dict[str, Any]:
         "provider": None if broken else template.provider,
         "default_node_requests": [] if broken else node_requests_as_data(template.default_node_requests),
         "allowed_resource_classes": [] if broken else list(template.allowed_resource_classes),
-        "site_parameters": [] if broken else list(template.site_parameters),
+        "site_parameters": [] if broken else list(template.site_rules.site_parameters),
+        "site_defaults": [] if broken else list(template.site_rules.site_defaults),
         "entry_points": [] if broken else list(template.entry_points),
-        "parameters": [] if broken else describe(template.parameters()),
+        "parameters": [] if broken else describe(template.parameters(), template.site_rules.site_defaults),
         "schema": None if broken else json_schema(template),
     }

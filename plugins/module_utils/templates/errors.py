@@ -16,7 +16,9 @@ SHOWN_PROBLEMS = 20
 
 
 class TemplateError(Exception):
-    """The base of the family. No message has the value of a secret parameter."""
+    """The base of the family. No message has the value of a secret parameter. `retryable`: the same order may be valid later."""
+
+    retryable = False
 
 
 class UnknownTemplate(TemplateError):
@@ -64,3 +66,12 @@ class InvalidOrder(TemplateError):
             text += f"; and {len(problems) - SHOWN_PROBLEMS} more"
         text = f"{len(problems)} mistakes: {text}" if len(problems) > 1 else self.problems[0]
         super().__init__(f"The order does not fit its cluster template {template_id}: {text}.")
+
+
+class SecretsMissing(TemplateError):
+    """The order refers to Secrets that cannot be used. The tenant can create them; the order need not be changed after that."""
+
+    retryable = True
+
+    def __init__(self, missing: Sequence[str]) -> None:
+        super().__init__(f"{'; '.join(missing)}.")

@@ -22,12 +22,13 @@ from ..common.text import did_you_mean
 from ..providers.model import NodeRequest
 from .errors import COLLECTION, ID
 from .node_requests import check_node_requests
+from .site_parameters import DEFAULTS, RELEASE_IMAGE, VERSION, SiteRules
 
 INSTALL, POST_INSTALL, DELETE = "install", "post_install", "delete"
 ENTRY_POINTS = (INSTALL, POST_INSTALL, DELETE)
 DEFAULT_DELETE = f"{COLLECTION}.default_delete"  # the role that deletes a cluster through its provider
 TEXTS = ("title", "description", "provider")
-METADATA = (*TEXTS, "default_node_requests", "allowed_resource_classes", "site_parameters")
+METADATA = (*TEXTS, "default_node_requests", "allowed_resource_classes", "site_parameters", "site_defaults")
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Contents:
     provider: str
     default_node_requests: tuple[NodeRequest, ...]
     allowed_resource_classes: tuple[str, ...]
-    site_parameters: tuple[str, ...]
+    site_rules: SiteRules
     entry_points: Mapping[str, EntryPoint]
     lineage: tuple[str, ...]
 
@@ -166,18 +167,30 @@ def merge(chain: Sequence[Files], problems: Problems) -> Contents:
         provider=metadata["provider"].strip(),
         default_node_requests=tuple(defaults),
         allowed_resource_classes=tuple(classes),
-        site_parameters=_site_parameters(metadata.get("site_parameters", []), declared, problems),
+        site_rules=SiteRules(
+            _parameter_names("site_parameters", metadata, declared, problems), _site_defaults(metadata, declared, problems)
+        ),
         entry_points=found,
         lineage=tuple(files.template_id for files in reversed(chain)),
     )
 
 
-def _site_parameters(names: Any, declared: Collection[str], problems: Problems) -> tuple[str, ...]:
+def _parameter_names(key: str, metadata: Mapping[str, Any], declared: Collection[str], problems: Problems) -> tuple[str, ...]:
+    names = metadata.get(key, [])
     if not isinstance(names, list) or (unknown := [str(name) for name in names if name not in declared]):
         which = f": {', '.join(unknown)} is none" if isinstance(names, list) else ""
-        problems.append(f"meta/template.yml: site_parameters must be a list of parameters of install{which}")
+        problems.append(f"meta/template.yml: {key} must be a list of parameters of install{which}")
         return ()
     return tuple(names)
+
+
+def _site_defaults(metadata: Mapping[str, Any], declared: Collection[str], problems: Problems) -> tuple[str, ...]:
+    names = _parameter_names("site_defaults", metadata, declared, problems)
+    if unknown := [name for name in names if name not in DEFAULTS]:
+        problems.append(f"meta/template.yml: a site has no default for {', '.join(unknown)}: site_defaults can be {', '.join(DEFAULTS)}")
+    if RELEASE_IMAGE in names and VERSION not in declared:
+        problems.append(f"meta/template.yml: {RELEASE_IMAGE} in site_defaults needs a parameter {VERSION}, by which the site has images")
+    return names
 
 
 def _entry_point(chain: Sequence[Files], entry: str, problems: Problems) -> EntryPoint | None:

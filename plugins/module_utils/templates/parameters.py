@@ -14,6 +14,7 @@ from ..common.argument_checker import Option, Options, Problems
 from ..common.argument_values import clip, kind_of
 
 MAX_BYTES = 256 * 1024
+REFERENCE = "secretRef"
 
 
 def parse(text: str | None, problems: Problems) -> dict[str, Any]:
@@ -70,9 +71,31 @@ SCHEMA_TYPES: dict[str, Any] = {
 }
 
 
-def schema_of(options: Options) -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of an object with these parameters, in their own types: what else converts is not promised."""
-    defaulted = {name for name, option in options.members.items() if option.default is not None}
+# A Secret in the order's namespace, instead of the value of a secret parameter.
+SECRET_REFERENCE = {
+    "type": "object",
+    "properties": {
+        REFERENCE: {
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "description": "The name of a Secret in the namespace of the order."},
+                "key": {"type": "string", "description": "The key of the value in the Secret."},
+            },
+            "required": ["name", "key"],
+            "additionalProperties": False,
+        }
+    },
+    "required": [REFERENCE],
+    "additionalProperties": False,
+}
+
+
+def schema_of(options: Options, site_defaults: Collection[str] = ()) -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of an object with these parameters, in their own types: what else converts is not promised.
+
+    An order can leave out those in `site_defaults`, for which the site has a value.
+    """
+    defaulted = {name for name, option in options.members.items() if option.default is not None or name in site_defaults}
     required = [name for name, option in options.members.items() if option.required and name not in defaulted]
     schema: dict[str, Any] = {
         "type": "object",
@@ -130,23 +153,23 @@ def _schema_of_option(option: Option) -> dict[str, Any]:
         schema["items"] = items | ({"enum": list(option.choices)} if option.choices else {})
     elif option.choices:
         schema["enum"] = list(option.choices)
+    if option.no_log:
+        schema = {"anyOf": [copy.deepcopy(SECRET_REFERENCE), schema], "writeOnly": True}
     if option.description:
         schema["description"] = option.description
-    if option.no_log:
-        schema["writeOnly"] = True
-    elif option.default is not None:
+    if not option.no_log and option.default is not None:
         schema["default"] = copy.deepcopy(option.default)
     return schema
 
 
-def describe(options: Options) -> list[dict[str, Any]]:
-    """The parameters as a list for people and for forms, each with the same keys."""
+def describe(options: Options, site_defaults: Collection[str] = ()) -> list[dict[str, Any]]:
+    """The parameters as a list for people and for forms, each with the same keys. An order can leave out those in `site_defaults`."""
     return [
         {
             "name": option.name,
             "type": option.type,
             "elements": option.elements,
-            "required": option.required,
+            "required": option.required and option.name not in site_defaults,
             "default": None if option.no_log else copy.deepcopy(option.default),
             "choices": list(option.choices) or None,
             "description": option.description,

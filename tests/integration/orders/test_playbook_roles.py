@@ -159,13 +159,14 @@ def test_a_provider_with_a_fault_fails_its_own_orders_only(orders: Orders) -> No
 def test_no_secret_is_printed_cached_or_left_behind(orders: Orders) -> None:
     words = ["pullsecret4711word", "idpsecret4711word"]
     pull_secret = json.dumps({"auths": {"registry.example.com": {"auth": words[0]}}})
+    orders.put_secret("idp", client=words[1])
     orders.apply(
         template="ocp_4_17_small_idp",
         nodes={"fc430": 1},
         pull_secret=pull_secret,
         idp_issuer="https://login.example.com",
         idp_client_id="me",
-        idp_client_secret=words[1],
+        idp_client_secret={"secretRef": {"name": "idp", "key": "client"}},
     )
     cache = orders.folder / "facts"
     environment = {

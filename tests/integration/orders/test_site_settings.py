@@ -1,12 +1,18 @@
-"""What a tenant may set: templates that the site offers to the namespace, and the site's parameters only as it allows."""
+"""What the site decides: templates on offer, values of its parameters, defaults of others, and what a template's tasks know of it."""
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.openfleet.clusters.extensions.sandbox.site import RELEASES
+from ansible_collections.openfleet.clusters.extensions.sandbox.site import SECRETS as SANDBOX
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.site_secrets import SECRET
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.site_settings import CONFIG_MAP
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import SITE_NAMESPACE
 
@@ -15,15 +21,22 @@ from ..support.orders import Orders
 SETTINGS = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIG_MAP, "namespace": SITE_NAMESPACE}}
 
 
+SECRETS = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SECRET, "namespace": SITE_NAMESPACE}}
+
+
 @pytest.fixture
 def site(orders: Orders) -> Iterator[Orders]:
-    before = orders.kube.get("v1", "ConfigMap", CONFIG_MAP, SITE_NAMESPACE)["data"]
+    def data(item: Object) -> Object:
+        found: Object = orders.kube.get("v1", item["kind"], item["metadata"]["name"], SITE_NAMESPACE)["data"]
+        return found
+
+    before = [(item, data(item)) for item in (SETTINGS, SECRETS)]
     yield orders
-    data = orders.kube.get("v1", "ConfigMap", CONFIG_MAP, SITE_NAMESPACE)["data"]
-    orders.kube.patch(SETTINGS, {"data": dict.fromkeys(data) | before}, checked=False)
+    for item, original in before:
+        orders.kube.patch(item, {"data": dict.fromkeys(data(item)) | original}, checked=False)
 
 
-def configure(orders: Orders, **settings: Object) -> None:
+def configure(orders: Orders, **settings: Any) -> None:
     data = {key: yaml.safe_dump(value, sort_keys=False) for key, value in settings.items()}
     orders.kube.patch(SETTINGS, {"data": data}, checked=False)
 
@@ -84,3 +97,68 @@ def test_settings_that_cannot_be_read_say_so_on_each_order_and_keep_no_cluster_a
     assert site.status("other")["failure"]["retryable"]
     site.remove()
     assert site.is_deleted()
+
+
+# What the site has for clusters
+
+
+def test_an_order_without_secrets_and_image_has_those_of_the_site(site: Orders) -> None:
+    site.apply(nodes={"fc430": 1}, version="4.17.1")
+    run = site.provision(wait=0)
+    for name, value in (("pull-secret", SANDBOX["pull_secret"]), ("ssh-key", SANDBOX["ssh_public_key"])):
+        (stored,) = site.kube.get("v1", "Secret", f"demo-{name}", site.working())["data"].values()
+        assert base64.b64decode(stored).decode() == value
+    assert site.hosted_cluster()["spec"]["release"]["image"] == RELEASES["4.17.1"]
+    assert "auths" not in json.dumps(run.orders[0]["cluster_site"])
+
+
+def test_a_default_that_the_site_lacks_is_one_message_and_nothing_is_created(site: Orders) -> None:
+    site.kube.patch(SECRETS, {"data": {"pull_secret": None}}, checked=False)
+    site.apply(nodes={"fc430": 1})
+    assert refusal(site) == (
+        "InvalidOrder: The order does not fit its cluster template openfleet.clusters.ocp_4_17_small:"
+        " parameter pull_secret is required, because this site has no default for it."
+    )
+    assert site.kube.find("v1", "Namespace", site.working()) is None
+
+
+def test_a_secret_of_the_site_that_cannot_be_used_is_named_by_its_key(site: Orders) -> None:
+    site.kube.patch(SECRETS, {"stringData": {"pull_secret": "hunter2"}}, checked=False)
+    site.apply(nodes={"fc430": 1})
+    message = refusal(site)
+    assert message.startswith("InvalidSiteSettings: The site's settings, Secret openfleet-system/site-secrets, cannot be used: pull_secret")
+    assert "hunter2" not in message
+    assert site.status()["failure"]["retryable"]
+
+
+def test_the_tasks_of_every_step_know_what_the_site_has(site: Orders) -> None:
+    part = {"adapter": "acme.site.dns", "zone": "example.com"}
+    configure(site, classes={"fc430": {"kind": "agent"}}, infrastructure={"dns": part}, agent_namespace="hosts")
+    site.apply(nodes={"fc430": 1}, template=site.template("aware", post_install="[]\n"))
+    site.provision(wait=0)
+    site.until_phase("Progressing")
+    for step in ("provision", "delete"):
+        (order,) = site.run(step, "demo").finish().orders
+        assert order["cluster_site"] == {
+            "agent_namespace": "hosts",
+            "classes": {"fc430": {"kind": "agent"}},
+            "release_images": RELEASES,
+            "storage_classes": {},
+            "infrastructure": {"dns": part},
+        }
+
+
+def test_a_deletion_waits_for_settings_without_which_it_leaves_something_behind(site: Orders) -> None:
+    site.apply(nodes={"fc430": 1})
+    site.provision(wait=0)
+    site.apply("new", nodes={"fc430": 1})
+    configure(site, infrastructure={"dns": {"zone": "example.com"}})
+    site.remove("new")
+    assert site.is_deleted("new"), "nothing was created for it"
+    site.ask_to_delete("demo")
+    site.run("delete", "demo").complete()
+    failure = site.status()["failure"]
+    assert "infrastructure.dns.adapter must be the name of a role" in failure["message"] and failure["retryable"]
+    assert site.hosted_cluster()
+    configure(site, infrastructure={}, templates=["nonsense"])
+    site.run("delete", "demo").complete().successful()

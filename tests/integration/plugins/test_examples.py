@@ -48,6 +48,8 @@ def orders(hub: Access) -> Iterator[None]:
     for left in (NAMESPACE, working_namespace()):
         until(lambda name=left: hub.get("namespace", name) is None, f"the namespace {left} of an earlier test is deleted")
     hub.kubectl("create", "namespace", NAMESPACE)
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "registries", "namespace": NAMESPACE}}
+    hub.apply(secret | {"stringData": {".dockerconfigjson": PULL_SECRET}})
     yield
     for order in hub.get("clusterorders", "-n", NAMESPACE)["items"]:
         name = order["metadata"]["name"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.extensions.sandbox.site import SECRETS
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube, retry_on_conflict
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError, NotFound
@@ -27,7 +29,7 @@ from .in_process import InProcessRun, act
 from .tenants import tenant_of
 
 GROUP, OTHER_GROUP = "cloudkit.openshift.io", "osac.openshift.io"
-PULL_SECRET = '{"auths": {"registry.example.com": {"auth": "c2VjcmV0"}}}'  # noqa: S105 - made up
+PULL_SECRET = SECRETS["pull_secret"]  # that of the site, for orders without one
 RELEASE = "quay.io/openshift-release-dev/ocp-release:4.17.0-multi"
 NEXT_RELEASE = "quay.io/openshift-release-dev/ocp-release:4.17.1-multi"
 HYPERSHIFT = "hypershift.openshift.io/v1beta1"
@@ -41,7 +43,14 @@ CREATED_KINDS = [
     (HYPERSHIFT, "NodePool"),
 ]
 # What is created for an order named demo with nodes of one class.
-CREATED = ["HostedCluster/demo", "NodePool/demo-fc430", "RoleBinding/cloudkit", "Secret/demo-pull-secret", "ServiceAccount/cloudkit"]
+CREATED = [
+    "HostedCluster/demo",
+    "NodePool/demo-fc430",
+    "RoleBinding/cloudkit",
+    "Secret/demo-pull-secret",
+    "Secret/demo-ssh-key",
+    "ServiceAccount/cloudkit",
+]
 ALLOWED = ["127.0.0.1"]  # where the sandbox's clusters are
 WAIT_SECONDS = 200
 RUN_SECONDS = 600
@@ -152,7 +161,7 @@ class Orders:
         **parameters: Any,
     ) -> None:
         """Create an order, or update it to this."""
-        text = json.dumps({"pull_secret": PULL_SECRET} | parameters) if raw_parameters is None else raw_parameters
+        text = json.dumps(parameters) if raw_parameters is None else raw_parameters
         spec: Object = {"templateID": template, "templateParameters": text}
         if nodes is not None:
             spec["nodeRequests"] = [{"resourceClass": key, "numberOfNodes": count} for key, count in nodes.items()]
@@ -167,6 +176,12 @@ class Orders:
                 self.tenant.replace(present | {"spec": spec})
 
         retry_on_conflict(write)
+
+    def put_secret(self, name: str, **data: str) -> None:
+        """Create a Secret in the namespace of the orders, or update it to this."""
+        metadata = {"name": name, "namespace": self.namespace}
+        encoded = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
+        self.tenant.apply({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": encoded})
 
     def get(self, name: str = "demo") -> Any:
         return self.kube.find(self.api_version, "ClusterOrder", name, self.namespace)
@@ -435,7 +450,7 @@ def order(namespace: str, name: str, **parameters: str) -> Object:
     """An order for a cluster with one node, to be created many at a time."""
     spec = {
         "templateID": "ocp_4_17_small",
-        "templateParameters": json.dumps({"pull_secret": PULL_SECRET} | parameters),
+        "templateParameters": json.dumps(parameters),
         "nodeRequests": [{"resourceClass": "fc430", "numberOfNodes": 1}],
     }
     metadata = {"name": name, "namespace": namespace}

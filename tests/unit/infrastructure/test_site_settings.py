@@ -116,7 +116,9 @@ def test_a_mistake_in_the_secret_is_named_by_its_key_and_never_by_its_value(data
 
 
 def test_mistakes_in_both_objects_are_one_message() -> None:
-    with pytest.raises(InvalidSiteSettings, match=r"ConfigMap .* templates must be .*\. The site's settings, Secret .* pull_secret must be"):
+    with pytest.raises(
+        InvalidSiteSettings, match=r"ConfigMap .* templates must be .*\. The site's settings, Secret .* pull_secret must be"
+    ):
         parse({"templates": "[a]"}, encoded({"pull_secret": "x"}), "openfleet-system")
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jsonschema
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.description import json_schema, summary
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates.parameters import SECRET_REFERENCE
 
 from .template_samples import ACCEPTED, OPTIONS, a_template
 
@@ -21,7 +22,11 @@ def test_schema_has_types_defaults_choices_and_secrets(tmp_path: Path) -> None:
     assert schema["required"] == ["s"]
     assert schema["additionalProperties"] is False
     of = schema["properties"]
-    assert of["s"] == {"type": "string", "description": "One.\nTwo.", "writeOnly": True}
+    assert of["s"] == {"anyOf": [SECRET_REFERENCE, {"type": "string"}], "description": "One.\nTwo.", "writeOnly": True}
+    validator = jsonschema.Draft202012Validator(schema)
+    assert validator.is_valid({"s": {"secretRef": {"name": "mine", "key": "k"}}}) and validator.is_valid({"s": "x"})
+    assert not validator.is_valid({"s": {"secretRef": {"name": "mine", "key": "k", "namespace": "other"}}})
+    assert not validator.is_valid({"s": "x", "text": {"secretRef": {"name": "mine", "key": "k"}}})
     assert of["n"] == {"type": "integer", "default": 1}
     assert of["size"] == {"type": "string", "enum": ["s", "m"]}
     assert of["sizes"] == {"type": "array", "items": {"type": "string", "enum": ["s", "m"]}}

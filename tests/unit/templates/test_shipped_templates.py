@@ -11,7 +11,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catal
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.check import Checked, check
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.errors import InvalidOrder
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.metadata import DEFAULT_DELETE
-from ansible_collections.openfleet.clusters.plugins.module_utils.templates.site_parameters import SiteParameter
+from ansible_collections.openfleet.clusters.plugins.module_utils.templates.site_parameters import SiteParameter, SiteValues
 
 from .template_samples import COLLECTIONS, SECRET, parameters, problems, write_role
 
@@ -33,9 +33,11 @@ def test_shipped_templates_are_sound(shipped: dict[str, Template]) -> None:
     assert problems_of == {f"openfleet.clusters.{role}": None for role in SHIPPED}
 
 
-def test_small_needs_only_a_pull_secret(shipped: dict[str, Template]) -> None:
+def test_small_needs_only_a_pull_secret_of_the_order_or_the_site(shipped: dict[str, Template]) -> None:
     template = resolve("ocp_4_17_small", shipped)
-    checked = check(template, json.dumps(PULL))
+    assert problems(template, {}) == ["parameter pull_secret is required, because this site has no default for it"]
+    assert check(template, json.dumps(PULL)).parameters["pull_secret"] == PULL["pull_secret"]
+    checked = check(template, "", site=SiteValues(secrets=PULL))
     assert checked == Checked(
         {
             **PULL,
@@ -55,7 +57,7 @@ def test_idp_adds_its_parameters(shipped: dict[str, Template]) -> None:
     template = resolve("ocp_4_17_small_idp", shipped)
     idp = {"idp_issuer": "https://login.example", "idp_client_id": "id", "idp_client_secret": SECRET}
     assert problems(template, PULL) == [f"parameter {name} is required" for name in idp]
-    site = {"idp_issuer": SiteParameter(allowed=("https://login.example",))}
+    site = SiteValues({"idp_issuer": SiteParameter(allowed=("https://login.example",))})
     with pytest.raises(InvalidOrder, match="parameter idp_issuer belongs to the site"):
         check(template, json.dumps(PULL | idp))
     checked = check(template, json.dumps(PULL | idp), site=site)

@@ -1,0 +1,35 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The Secrets that the parameters of an order refer to: those of its own namespace, and no others. Nothing is written."""
+
+from __future__ import annotations
+
+from ..common.types import Object
+from ..kube.client import Kube
+from ..kube.secret_data import NotText, decode
+from ..templates.secret_references import NoSuchSecret, SecretRef
+
+
+class TenantSecrets:
+    """Reads the Secrets of one namespace, each of them once."""
+
+    def __init__(self, kube: Kube, namespace: str) -> None:
+        self._kube = kube
+        self._namespace = namespace
+        self._read: dict[str, Object | None] = {}
+
+    def read(self, reference: SecretRef) -> str:
+        """The value that the reference stands for; NoSuchSecret says what the tenant has to do."""
+        name, key, namespace = reference.name, reference.key, self._namespace
+        if name not in self._read:
+            self._read[name] = self._kube.find("v1", "Secret", name, namespace)
+        secret = self._read[name]
+        if secret is None:
+            raise NoSuchSecret(f"parameter {reference.parameter}: create the Secret {name} with the key {key} in the namespace {namespace}")
+        data = secret.get("data") or {}
+        if key not in data:
+            raise NoSuchSecret(f"parameter {reference.parameter}: add the key {key} to the Secret {name} in the namespace {namespace}")
+        try:
+            return decode(data[key])
+        except NotText as error:
+            raise NoSuchSecret(f"parameter {reference.parameter}: the key {key} of the Secret {name} {error}; replace its value") from None
