@@ -94,6 +94,7 @@ EXAMPLES = r"""
           agentNamespace: "{{ cluster_working_namespace }}"
     secrets:
       pull_secret: "{{ template_parameters.pull_secret }}"
+      ssh_public_key: "{{ template_parameters.ssh_public_key | default(none) }}"
 
 - name: Delete the cluster of an order, in the delete tasks of a template
   openfleet.clusters.cluster:

@@ -54,10 +54,11 @@ def test_the_next_run_applies_the_current_content_of_the_secret(orders: Orders) 
     orders.apply(nodes={"fc430": 1}, pull_secret=ref())
     orders.provision(wait=0)
     assert stored(orders) == MINE
-    assert orders.provision(wait=0).changed == 0
+    before = orders.versions()["Secret/demo-pull-secret"]
+    orders.provision(wait=0)
+    assert orders.versions()["Secret/demo-pull-secret"] == before
     orders.put_secret("registries", config='{"auths": {}}')
-    assert stored(orders) == MINE, "a change of the Secret starts no run"
-    assert orders.provision(wait=0).changed > 0
+    orders.provision(wait=0)
     assert stored(orders) == '{"auths": {}}'
     assert warnings(orders) == []
     orders.tenant.delete(orders.tenant.get("v1", "Secret", "registries", orders.namespace))
