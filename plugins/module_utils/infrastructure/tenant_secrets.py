@@ -20,16 +20,16 @@ class TenantSecrets:
 
     def read(self, reference: SecretRef) -> str:
         """The value that the reference stands for; NoSuchSecret says what the tenant has to do."""
-        name, key, namespace = reference.name, reference.key, self._namespace
+        name, key, where = reference.name, reference.key, f"parameter {reference.parameter} refers to"
         if name not in self._read:
-            self._read[name] = self._kube.find("v1", "Secret", name, namespace)
+            self._read[name] = self._kube.find("v1", "Secret", name, self._namespace)
         secret = self._read[name]
         if secret is None:
-            raise NoSuchSecret(f"parameter {reference.parameter}: create the Secret {name} with the key {key} in the namespace {namespace}")
+            raise NoSuchSecret(f"{where} the Secret {name}, which does not exist: create it with the key {key} in {self._namespace}")
         data = secret.get("data") or {}
         if key not in data:
-            raise NoSuchSecret(f"parameter {reference.parameter}: add the key {key} to the Secret {name} in the namespace {namespace}")
+            raise NoSuchSecret(f"{where} the key {key}, which the Secret {name} does not have: add it")
         try:
             return decode(data[key])
         except NotText as error:
-            raise NoSuchSecret(f"parameter {reference.parameter}: the key {key} of the Secret {name} {error}; replace its value") from None
+            raise NoSuchSecret(f"{where} the key {key} of the Secret {name}, which {error}: replace its value") from None

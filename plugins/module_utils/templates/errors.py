@@ -74,4 +74,5 @@ class SecretsMissing(TemplateError):
     retryable = True
 
     def __init__(self, missing: Sequence[str]) -> None:
-        super().__init__(f"{'; '.join(missing)}.")
+        more = f"; and {len(missing) - SHOWN_PROBLEMS} more" if len(missing) > SHOWN_PROBLEMS else ""
+        super().__init__(f"A secret of the order is missing: {'; '.join(missing[:SHOWN_PROBLEMS])}{more}.")

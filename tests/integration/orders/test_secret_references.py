@@ -67,10 +67,11 @@ def test_the_next_run_applies_the_current_content_of_the_secret(orders: Orders) 
 
 def test_a_secret_or_key_that_is_missing_is_one_message_and_the_same_order_works_once_it_exists(orders: Orders) -> None:
     orders.apply(nodes={"fc430": 1}, pull_secret=ref())
-    for text in (
-        f"parameter pull_secret: create the Secret registries with the key config in the namespace {orders.namespace}.",
-        f"parameter pull_secret: add the key config to the Secret registries in the namespace {orders.namespace}.",
+    for problem in (
+        f"the Secret registries, which does not exist: create it with the key config in {orders.namespace}.",
+        "the key config, which the Secret registries does not have: add it.",
     ):
+        text = f"A secret of the order is missing: parameter pull_secret refers to {problem}"
         run = orders.run("provision", "demo").complete()
         assert failure(orders) == ("SecretsMissing", True, text)
         assert text in run.messages and orders.condition("Accepted")["message"] == text
@@ -87,7 +88,8 @@ def test_a_secret_that_is_not_text_says_so(orders: Orders) -> None:
     orders.tenant.patch(orders.tenant.get("v1", "Secret", "registries", orders.namespace), binary)
     orders.apply(nodes={"fc430": 1}, pull_secret=ref())
     orders.run("provision", "demo").complete()
-    assert failure(orders)[2] == "parameter pull_secret: the key config of the Secret registries is not text in UTF-8; replace its value."
+    text = "refers to the key config of the Secret registries, which is not text in UTF-8: replace its value."
+    assert failure(orders)[2].endswith(f"parameter pull_secret {text}")
 
 
 @pytest.mark.usefixtures("strict")
@@ -130,7 +132,7 @@ def other(orders: Orders) -> Iterator[str]:
 def test_no_secret_parameter_of_any_template_reads_a_secret_of_another_tenant(orders: Orders, other: str) -> None:
     """All in one run: for each parameter one order that names the other namespace, one that has it in the name, one with the bare name."""
     references = (ref("theirs", namespace=other), ref(f"../../{other}/secrets/theirs"), ref("theirs"))
-    missing = f"create the Secret theirs with the key config in the namespace {orders.namespace}"
+    missing = f"refers to the Secret theirs, which does not exist: create it with the key config in {orders.namespace}"
     wanted = ("cannot name a namespace", "must be the name of a Secret", missing)
     tried: dict[str, tuple[str, str]] = {}
     for template in find_templates([INSTALLED]).values():

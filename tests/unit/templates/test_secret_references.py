@@ -132,8 +132,10 @@ def test_an_order_refers_to_a_limited_number_of_secrets(tmp_path: Path) -> None:
 def test_secrets_that_are_missing_are_one_error_that_can_go_away_by_itself(tmp_path: Path) -> None:
     with pytest.raises(SecretsMissing) as caught:
         checked(tmp_path, token=ref("gone"), number=ref("lost"))
-    assert str(caught.value) == "parameter token: create it; parameter number: create it."
+    assert str(caught.value) == "A secret of the order is missing: parameter token: create it; parameter number: create it."
     assert caught.value.retryable
+    with pytest.raises(SecretsMissing, match=r"parameter words\[19\]: create it; and 480 more\.$"):
+        checked(tmp_path, words=[ref("gone")] * 500)
 
 
 def test_with_other_mistakes_the_order_has_to_be_changed(tmp_path: Path) -> None:
