@@ -5,20 +5,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from ...common.types import Object
 from ...kube.kinds import register
 from ..base import ClusterRef
-from ..model import ClusterRequest, NodeRequest
-from ..objects import metadata, node_set_name, secret
+from ..model import ClusterRequest
+from ..objects import metadata, secret
 from .identity import CONFIGURED, identity_providers, names_of
+from .node_pools import API_VERSION, GROUP, node_pools
 
-GROUP = "hypershift.openshift.io"
-API_VERSION = f"{GROUP}/v1beta1"
 register(GROUP, "HostedCluster", "hostedclusters")
-register(GROUP, "NodePool", "nodepools", after="HostedCluster")
 # How each service of a control plane is published where the request does not say.
 PUBLISHING = {"APIServer": "LoadBalancer", "OAuthServer": "Route", "Konnectivity": "Route", "Ignition": "Route"}
 
@@ -32,17 +29,7 @@ class Manifests:
         self._settings = request.settings
 
     def objects(self) -> list[Object]:
-        platform, node_platform = self._settings["platform"], dict(self._settings["node_platform"])
-        kind = platform.get("type")
-        if kind == "Agent":
-            node_platform.setdefault("agent", {})
-        pool = {
-            "release": {"image": self._request.version},
-            "management": {"upgradeType": "Replace", "autoRepair": False},
-            "platform": {"type": kind, **node_platform},
-        }
-        pools = [node_pool(self._ref, request, pool) for request in self._request.node_requests]
-        return [*self._secrets(), self.hosted_cluster(), *pools]
+        return [*self._secrets(), self.hosted_cluster(), *node_pools(self._ref, self._request)]
 
     def _secrets(self) -> list[Object]:
         name, values = self._ref.name, self._request.secrets
@@ -84,15 +71,3 @@ class Manifests:
         if configured := names_of(identity_providers(cluster)):
             cluster["metadata"]["annotations"] = {CONFIGURED: json.dumps(configured)}
         return cluster
-
-
-def node_pool(ref: ClusterRef, request: NodeRequest, spec: Mapping[str, Any]) -> Object:
-    """The NodePool of a resource class; `spec` is what all NodePools of the cluster share."""
-    name = f"{ref.name}-{node_set_name(request.resource_class)}"
-    own = {"clusterName": ref.name, "replicas": request.number_of_nodes}
-    return {
-        "apiVersion": API_VERSION,
-        "kind": "NodePool",
-        "metadata": metadata(ref, name, {ref.class_label: request.resource_class}),
-        "spec": {key: value for key, value in {**spec, **own}.items() if value is not None},
-    }

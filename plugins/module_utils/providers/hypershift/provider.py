@@ -15,7 +15,8 @@ from ..base import ClusterRef, NoSuchCluster, NotReadyYet, Provider
 from ..model import ClusterRequest, IdentityProvider, Kubeconfig, NodeRequest, ObservedCluster, ResourceSet
 from ..objects import resource_class_of, selector
 from .identity import foreign_providers, identity_entry, identity_patch, identity_providers, identity_secret_name, with_foreign_providers
-from .manifests import API_VERSION, Manifests, node_pool
+from .manifests import Manifests
+from .node_pools import API_VERSION, IN_PLACE, REPLACE, has_class_settings, node_pool, with_upgrade_type
 from .observe import domain_of, observed_cluster
 
 NAMESPACE_LIMIT = 63
@@ -30,6 +31,10 @@ class ClusterProvider(Provider):
     SETTINGS: ClassVar[Mapping[str, Any]] = {
         "platform": {"type": "dict", "default": {"type": "None"}},
         "node_platform": {"type": "dict", "default": {}},
+        "node_platforms": {"type": "dict", "default": {}},
+        "node_labels": {"type": "dict", "default": {}},
+        "node_taints": {"type": "dict", "default": {}},
+        "upgrade_type": {"type": "str", "choices": [REPLACE, IN_PLACE]},
         "base_domain": {"type": "str"},
         "pod_network_cidr": {"type": "str", "default": "10.132.0.0/14"},
         "service_network_cidr": {"type": "str", "default": "172.31.0.0/16"},
@@ -64,7 +69,7 @@ class ClusterProvider(Provider):
         items = wanted.objects()
         wanted_pools = {item["metadata"]["name"] for item in items if item["kind"] == "NodePool"}
         known = [self._without_providers(cluster, wanted.hosted_cluster()), *pools, *self._secrets()] if cluster else pools
-        changes = self.writer.apply(items, with_foreign_providers, known)
+        changes = self.writer.apply(items, _in_view_of, known)
         changes += self.writer.delete(pool for pool in pools if pool["metadata"]["name"] not in wanted_pools)
         self.changes += changes
         after = [change.after for change in changes if change.after]
@@ -134,6 +139,12 @@ class ClusterProvider(Provider):
             self.changes += self.writer.delete(mine)
         elif mine:
             self.changes.append(self.writer.patch(mine[0], lambda _present: {"spec": {"replicas": nodes, "autoScaling": None}}))
+        elif any(map(has_class_settings, pools)):
+            raise Invalid(
+                f"The nodes of {self.ref.name} have settings of their classes, and those of {resource_class} are not known here: "
+                "request the class with the module cluster, or in the order.",
+                ["resource_class"],
+            )
         elif pools:
             pool = node_pool(self.ref, NodeRequest(resource_class, nodes), {**pools[0]["spec"], "autoScaling": None})
             self.changes += self.writer.apply([pool])
@@ -184,3 +195,8 @@ class ClusterProvider(Provider):
 
     def _pools(self) -> list[Object]:
         return self.ref.kube.list_all(API_VERSION, "NodePool", self.ref.namespace, selector(self.ref))
+
+
+def _in_view_of(wanted: Object, present: Object) -> Object:
+    """The wanted object with what stays of the one that exists."""
+    return with_upgrade_type(wanted, present) if wanted["kind"] == "NodePool" else with_foreign_providers(wanted, present)
