@@ -182,13 +182,29 @@ cluster:
       type: str
       returned: always
       sample: quay.io/openshift-release-dev/ocp-release:4.17.0-multi
+    running_version:
+      description: Version of the release that is installed completely. Empty if the provider does not know it.
+      type: str
+      returned: always
+      sample: 4.17.0
+    desired_version:
+      description: Version of the requested release, if RV(cluster.version) is not a version.
+      type: str
+      returned: always
+      sample: 4.17.0
+    available_updates:
+      description: Versions of the updates that the provider recommends.
+      type: list
+      elements: str
+      returned: always
+      sample: ["4.17.1"]
     api_url:
       description: URL of the API server.
       type: str
       returned: always
       sample: https://api.demo.example.com:6443
     console_url:
-      description: URL of the web console.
+      description: URL of the web console, as the cluster reports it. Empty if it is not known.
       type: str
       returned: always
       sample: https://console-openshift-console.apps.demo.example.com
@@ -199,6 +215,11 @@ cluster:
       sample: true
     updating:
       description: Whether an update is in progress.
+      type: bool
+      returned: always
+      sample: false
+    change_refused:
+      description: Whether the cluster failed only to change, and runs on as before.
       type: bool
       returned: always
       sample: false
@@ -216,6 +237,7 @@ cluster:
           updating: false
           deleting: false
           preexisting: false
+          counted: true
     conditions:
       description: Conditions of the cluster by type.
       type: dict

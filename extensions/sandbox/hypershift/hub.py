@@ -6,6 +6,8 @@ The library's client blocks, so each write runs in a thread. What to write is de
 from __future__ import annotations
 
 import base64
+import contextlib
+import functools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ from ....plugins.module_utils.controller.informer import Informer, in_thread
 from ....plugins.module_utils.controller.work_queue import Key
 from ....plugins.module_utils.kube.client import Kube
 from ....plugins.module_utils.kube.config import target
+from ....plugins.module_utils.kube.errors import NotFound
 
 API_VERSION = "hypershift.openshift.io/v1beta1"
 HOSTED_CLUSTER, NODE_POOL = "HostedCluster", "NodePool"
@@ -63,20 +66,46 @@ class Hub:
         """Change metadata lists; a Conflict if the object has changed since `item` was read."""
         self._remember(await in_thread(lambda: self._kube.patch(item, {"metadata": changes})))
 
+    async def patch_spec(self, item: Object, changes: Object) -> None:
+        """Fill in fields of the spec, as the operator does."""
+        self._remember(await in_thread(lambda: self._kube.patch(item, {"spec": changes})))
+
     async def delete(self, item: Object) -> None:
         await in_thread(lambda: self._kube.delete(item))
 
-    async def has_secret(self, namespace: str, name: str) -> bool:
-        return await in_thread(lambda: self._kube.find("v1", "Secret", name, namespace)) is not None
+    async def delete_others(self, items: list[Object]) -> None:
+        """Delete objects of other kinds than the two served, where they exist."""
+        for item in items:
+            with contextlib.suppress(NotFound):
+                await self.delete(item)
+
+    async def find(self, kind: str, name: str, namespace: str | None = None) -> Object | None:
+        """An object of the core API."""
+        return await in_thread(lambda: self._kube.find("v1", kind, name, namespace))
+
+    async def apply(self, *items: Object) -> None:
+        """Create or change objects, whoever has created them."""
+        for item in items:
+            await in_thread(functools.partial(self._kube.apply, item, force=True))
+
+    async def annotate(self, item: Object, name: str, value: str) -> None:
+        if name not in item["metadata"].get("annotations", {}):
+            with contextlib.suppress(NotFound):
+                await in_thread(lambda: self._kube.patch(item, {"metadata": {"annotations": {name: value}}}, checked=False))
 
     async def apply_secret(self, owner: Object, name: str, data: dict[str, bytes]) -> None:
-        """Create or change a secret that the garbage collector removes with its owner."""
+        """Create or change a secret with the labels of its owner, which the garbage collector removes with that."""
         metadata = owner["metadata"]
         reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": metadata["name"], "uid": metadata["uid"]}
         secret = {
             "apiVersion": "v1",
             "kind": "Secret",
-            "metadata": {"name": name, "namespace": metadata["namespace"], "ownerReferences": [reference]},
+            "metadata": {
+                "name": name,
+                "namespace": metadata["namespace"],
+                "ownerReferences": [reference],
+                "labels": metadata.get("labels", {}),
+            },
             "data": {key: base64.b64encode(value).decode() for key, value in data.items()},
         }
         await in_thread(lambda: self._kube.apply(secret, force=True))

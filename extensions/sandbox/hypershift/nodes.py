@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 
 from ....plugins.module_utils.common.types import Object
 from ....plugins.module_utils.kube.client import Kube
 from .status import Faults, release_version, wanted_nodes
 
+# How many machines each NodePool can have, by its name; None is as many as it wants.
+Machines = Mapping[str, int | None]
 POOL_LABEL = "hypershift.openshift.io/nodePool"
 
 
@@ -17,10 +20,14 @@ class HostedNodes:
     def __init__(self, kube: Kube) -> None:
         self._kube = kube
 
-    def reconcile(self, pools: list[Object]) -> dict[str, int]:
-        """Create and delete Nodes until they are as the pools ask; returns how many of each pool are Ready. It blocks."""
+    def reconcile(self, pools: list[Object], machines: Machines) -> dict[str, int]:
+        """Create and delete Nodes until they are as the pools ask, and have machines for; returns how many of each pool are Ready.
+
+        It blocks.
+        """
         present = {node["metadata"]["name"]: node for node in self._kube.list_all("v1", "Node")}
-        wanted = {name: (pool, ready) for pool in pools for name, ready in _wanted(pool).items()}
+        by_pool = {pool["metadata"]["name"]: _wanted(pool, machines.get(pool["metadata"]["name"])) for pool in pools}
+        wanted = {name: (pool, ready) for pool in pools for name, ready in by_pool[pool["metadata"]["name"]].items()}
         for name in present.keys() - wanted.keys():
             self._kube.delete(present[name])
         for name, (pool, ready) in wanted.items():
@@ -31,19 +38,19 @@ class HostedNodes:
                     {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": _labels(name, pool)}}
                 )
                 self._kube.patch(node, _status(name, ready, version), subresource="status", checked=False)
-        return {pool["metadata"]["name"]: sum(_wanted(pool).values()) for pool in pools}
+        return {name: sum(nodes.values()) for name, nodes in by_pool.items()}
 
 
-def _wanted(pool: Object) -> dict[str, bool]:
+def _wanted(pool: Object, machines: int | None) -> dict[str, bool]:
     """The Nodes of a pool by name, and whether each is Ready: a lost node is the last one."""
-    count = wanted_nodes(pool)
+    count = wanted_nodes(pool) if machines is None else min(wanted_nodes(pool), machines)
     lost = Faults.of(pool).lose_node
     return {f"{pool['metadata']['name']}-{number}": not (lost and number == count - 1) for number in range(count)}
 
 
-def ready_count(pool: Object) -> int:
+def ready_count(pool: Object, machines: int | None = None) -> int:
     """How many nodes of the pool count as Ready in a cluster without processes, which has no Nodes."""
-    return sum(_wanted(pool).values())
+    return sum(_wanted(pool, machines).values())
 
 
 def _is_ready(node: Object) -> bool:

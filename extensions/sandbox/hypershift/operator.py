@@ -18,9 +18,23 @@ from ....plugins.module_utils.kube.client import Kube
 from .. import gobuild
 from ..cluster import Cluster
 from ..processes import ProcessDied
+from .console import publish
 from .hub import NODE_POOL, Hub, connect, is_deleting, key_of, unreachable_kubeconfig
-from .nodes import HostedNodes, ready_count
-from .status import MODE, STATUS_ONLY, ControlPlane, Faults, annotation, hosted_cluster_status, node_pool_status
+from .nodes import HostedNodes, Machines, ready_count
+from .pools import node_pool_status
+from .status import (
+    MODE,
+    RECONCILED,
+    STATUS_ONLY,
+    VALID_CONFIGURATION,
+    ControlPlane,
+    Faults,
+    Problem,
+    annotation,
+    hosted_cluster_status,
+    running_release,
+)
+from .surroundings import Surroundings, generated_fields, generated_key
 
 log = logging.getLogger("hypershift-standin")
 
@@ -29,6 +43,7 @@ WORKERS = 8
 STARTS_AT_ONCE = 2
 CHECK_SECONDS = 1.0
 RESTART_SECONDS = 5.0
+GONE_SECONDS = 0.2
 
 
 class HostedControlPlane:
@@ -89,7 +104,9 @@ class Operator:
         self._queue = WorkQueue(self._reconcile)
         self._turns = asyncio.Semaphore(STARTS_AT_ONCE)
         self._planes: dict[str, HostedControlPlane] = {}
+        self._surroundings = Surroundings(self._hub, new_namespaces=not status_only)
         self._secrets_written: dict[str, bytes] = {}
+        self._consoles: set[str] = set()
 
     async def run(self) -> None:
         """Work until cancelled; then end every process."""
@@ -125,15 +142,30 @@ class Operator:
         if cluster is None or is_deleting(cluster):
             await self._tear_down(cluster, pools)
             return
-        await self._add_finalizer(cluster, {})
-        cluster = self._hub.latest(cluster)
+        cluster = await self._accept(cluster)
         plane = await self._control_plane(key, cluster)
         if plane.available:
             await self._write_secrets(cluster)
-        ready = await self._node_pools(cluster, [pool for pool in pools if not is_deleting(pool)], plane)
+        stuck = plane.problem is not None and plane.problem.condition == RECONCILED and not plane.available
+        ready = 0 if stuck else await self._node_pools(cluster, [pool for pool in pools if not is_deleting(pool)], plane)
         for pool in filter(is_deleting, pools):
             await self._remove_finalizer(pool)
+        await self._publish_console(cluster)
         await self._hub.write_status(cluster, hosted_cluster_status(cluster, plane, ready, _now()))
+
+    async def _accept(self, cluster: Object) -> Object:
+        """The HostedCluster as HyperShift takes it over: it has a first status before the finalizer, and the fields that are generated."""
+        if not cluster.get("status"):
+            await self._hub.write_status(cluster, hosted_cluster_status(cluster, ControlPlane(), 0, _now()))
+            cluster = self._hub.latest(cluster)
+        await self._add_finalizer(cluster, {})
+        cluster = self._hub.latest(cluster)
+        if filled := generated_fields(cluster):
+            if encryption := filled.get("secretEncryption"):
+                await self._hub.apply_secret(cluster, encryption["aescbc"]["activeKey"]["name"], generated_key())
+            await self._hub.patch_spec(cluster, filled)
+            cluster = self._hub.latest(cluster)
+        return cluster
 
     async def _add_finalizer(self, item: Object, changes: Object) -> None:
         """Add the finalizer, as HyperShift does before it creates anything for an object."""
@@ -147,7 +179,10 @@ class Operator:
             await self._hub.patch_metadata(item, {"finalizers": [name for name in finalizers if name != FINALIZER]})
 
     async def _tear_down(self, cluster: Object | None, pools: list[Object]) -> None:
-        """Delete the NodePools first, then the control plane, then the finalizer. A NodePool without a cluster only waits."""
+        """Delete the NodePools first, then the control plane with its namespace, then the finalizer.
+
+        A NodePool without a cluster only waits.
+        """
         for pool in pools:
             if is_deleting(pool):
                 await self._remove_finalizer(pool)
@@ -155,46 +190,48 @@ class Operator:
                 await self._hub.delete(pool)
         if cluster is None or pools:
             return
+        if not await self._surroundings.remove(cluster):
+            self._queue.add_after(key_of(cluster), GONE_SECONDS)
+            return
         uid = cluster["metadata"]["uid"]
         # Also the folder of one that an earlier stand-in started.
         plane = self._planes.pop(uid, None) or self._new_plane(cluster)
         await plane.remove()
         log.info("%s: control plane is removed", plane.key)
         self._secrets_written.pop(uid, None)
+        self._consoles.discard(uid)
         await self._remove_finalizer(cluster)
 
     async def _control_plane(self, key: Key, cluster: Object) -> ControlPlane:
         faults = Faults.of(cluster)
-        if problem := await self._problem(key, cluster, faults):
+        problem = await self._problem(key, cluster, faults)
+        if faults.never_available or (problem and "controlPlaneEndpoint" not in cluster.get("status", {})):
             return ControlPlane(problem=problem)
-        if faults.never_available:
-            return ControlPlane()
         if (wait := faults.slow - _age(cluster)) > 0:
             self._queue.add_after(key, wait)
-            return ControlPlane()
+            return ControlPlane(problem=problem)
         if self._only_status(cluster):
-            return ControlPlane(available=True, host="127.0.0.1", port=9)
+            return ControlPlane(available=True, host="127.0.0.1", port=9, problem=problem)
         uid = cluster["metadata"]["uid"]
         plane = self._planes.get(uid)
         if plane is None:
             plane = self._planes[uid] = self._new_plane(cluster)
         if not plane.up:
             plane.start()
-            return ControlPlane()
-        return ControlPlane(available=True, host="127.0.0.1", port=plane.cluster.port)
+            return ControlPlane(problem=problem)
+        return ControlPlane(available=True, host="127.0.0.1", port=plane.cluster.port, problem=problem)
 
     def _new_plane(self, cluster: Object) -> HostedControlPlane:
         key = key_of(cluster)
         return HostedControlPlane(key, self._folder / f"{key.name[:40]}-{cluster['metadata']['uid'][:8]}", self._queue, self._turns)
 
-    async def _problem(self, key: Key, cluster: Object, faults: Faults) -> tuple[str, str] | None:
+    async def _problem(self, key: Key, cluster: Object, faults: Faults) -> Problem | None:
         if faults.unknown:
-            return "InvalidConfiguration", f"The stand-in knows no fault {', '.join(faults.unknown)}"
-        secret = cluster["spec"]["pullSecret"]["name"]
-        if cluster["metadata"]["uid"] not in self._secrets_written and not await self._hub.has_secret(key.namespace, secret):
+            return Problem(VALID_CONFIGURATION, "InvalidConfiguration", f"The stand-in knows no fault {', '.join(faults.unknown)}")
+        problem = await self._surroundings.ensure(cluster)
+        if problem:  # it may be solved without an event of a kind that is watched
             self._queue.add_after(key, CHECK_SECONDS)
-            return "SecretNotFound", f"pull secret {secret} not found"
-        return None
+        return problem
 
     def _only_status(self, cluster: Object) -> bool:
         return self._status_only or annotation(cluster, MODE) == STATUS_ONLY
@@ -206,9 +243,16 @@ class Operator:
         if self._secrets_written.get(uid) == kubeconfig:
             return
         await self._hub.apply_secret(cluster, f"{name}-admin-kubeconfig", {"kubeconfig": kubeconfig})
-        if "kubeadminPassword" not in cluster.get("status", {}):
+        if "kubeadminPassword" not in cluster.get("status", {}) and not cluster["spec"].get("configuration", {}).get("oauth"):
             await self._hub.apply_secret(cluster, f"{name}-kubeadmin-password", {"password": secrets.token_urlsafe(18).encode()})
         self._secrets_written[uid] = kubeconfig
+
+    async def _publish_console(self, cluster: Object) -> None:
+        uid = cluster["metadata"]["uid"]
+        hosted = self._planes.get(uid)
+        if hosted and hosted.up and running_release(cluster) and uid not in self._consoles:
+            await in_thread(lambda: publish(connect(hosted.cluster.kubeconfig), cluster))
+            self._consoles.add(uid)
 
     async def _node_pools(self, cluster: Object, pools: list[Object], plane: ControlPlane) -> int:
         """Reconcile the nodes and the status of the NodePools; returns how many nodes are Ready in all."""
@@ -222,18 +266,24 @@ class Operator:
             references = pool["metadata"].get("ownerReferences", [])
             await self._add_finalizer(pool, {"ownerReferences": [*references, owner]})
         pools = [self._hub.latest(pool) for pool in pools]
-        counts = await self._ready_nodes(cluster, pools, plane)
+        machines = await self._machines(cluster, pools)
+        counts, running = await self._ready_nodes(cluster, pools, plane, machines), running_release(cluster).get("version", "")
         for pool in pools:
-            await self._hub.write_status(pool, node_pool_status(pool, counts[pool["metadata"]["name"]], plane, _now()))
+            name = pool["metadata"]["name"]
+            await self._hub.write_status(pool, node_pool_status(pool, counts[name], plane, _now(), running, machines.get(name)))
         return sum(counts.values())
 
-    async def _ready_nodes(self, cluster: Object, pools: list[Object], plane: ControlPlane) -> dict[str, int]:
+    async def _machines(self, _cluster: Object, pools: list[Object]) -> Machines:
+        """How many machines each pool can have, those for an update included. Virtual machines are there for all."""
+        return {pool["metadata"]["name"]: None for pool in pools}
+
+    async def _ready_nodes(self, cluster: Object, pools: list[Object], plane: ControlPlane, machines: Machines) -> dict[str, int]:
         if not plane.available:
             return {pool["metadata"]["name"]: 0 for pool in pools}
         hosted = self._planes.get(cluster["metadata"]["uid"])
         if hosted and (nodes := hosted.nodes):
-            return await in_thread(lambda: nodes.reconcile(pools))
-        return {pool["metadata"]["name"]: ready_count(pool) for pool in pools}
+            return await in_thread(lambda: nodes.reconcile(pools, machines))
+        return {pool["metadata"]["name"]: ready_count(pool, machines.get(pool["metadata"]["name"])) for pool in pools}
 
 
 def _now() -> str:

@@ -1,22 +1,27 @@
-"""The status that HyperShift would write for a HostedCluster and its NodePools: pure functions of the observed control plane.
+"""The status that HyperShift would write for a HostedCluster: a pure function of the observed control plane.
 
-Nothing here calls an API server. Faults that an annotation asks for are read here too.
+Nothing here calls an API server. Faults that an annotation asks for are read here too. The status of NodePools is in `pools`.
 """
 
 from __future__ import annotations
 
 import copy
+import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ....plugins.module_utils.common.types import Object
 
-ConditionState = tuple[str, bool, str, str]
+TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
+ConditionState = tuple[str, str, str, str]  # type, status, reason, message
 
 FAULT = "standin.openfleet.clusters/fault"
 MODE = "standin.openfleet.clusters/mode"
 STATUS_ONLY = "status-only"
 AS_EXPECTED = "All is well"  # HyperShift's own message
+NOT_FOUND = "The hosted control plane is not found"
+VALID_CONFIGURATION, VALID_RELEASE_IMAGE, RECONCILED = "ValidConfiguration", "ValidReleaseImage", "ReconciliationSucceeded"
+ARCHITECTURES = {"-x86_64": "AMD64", "-aarch64": "ARM64", "-multi": "Multi", "-ppc64le": "PPC64LE", "-s390x": "S390X"}
 
 
 @dataclass(frozen=True)
@@ -43,80 +48,182 @@ class Faults:
 
 
 @dataclass(frozen=True)
+class Problem:
+    """Why HyperShift does not go on with a HostedCluster: the condition that says so, its reason and message."""
+
+    condition: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
 class ControlPlane:
-    """The observed state of a hosted control plane. `problem` is (reason, message) of why it cannot be created."""
+    """The observed state of a hosted control plane, and what is wrong with its HostedCluster."""
 
     available: bool = False
     host: str = ""
     port: int = 0
-    problem: tuple[str, str] | None = None
+    problem: Problem | None = None
 
 
 def annotation(item: Object, name: str) -> str:
     return str(item["metadata"].get("annotations", {}).get(name, ""))
 
 
+def control_plane_namespace(cluster: Object) -> str:
+    return f"{cluster['metadata']['namespace']}-{cluster['metadata']['name']}"
+
+
 def release_version(image: str) -> str:
     """The version in an image's tag, as in `ocp-release:4.17.0-x86_64`; of an image by digest, the beginning of that."""
     name, _at, digest = image.rpartition("/")[2].partition("@")
     tag = name.partition(":")[2] or digest[:19]
-    for architecture in ("-x86_64", "-aarch64", "-multi", "-ppc64le", "-s390x"):
+    for architecture in ARCHITECTURES:
         tag = tag.removesuffix(architecture)
     return tag or "unknown"
 
 
+def minor_version(version: str) -> tuple[int, int] | None:
+    """The major and the minor version; None of an image by digest."""
+    parts = version.split(".")
+    return (int(parts[0]), int(parts[1])) if len(parts) > 1 and parts[0].isdecimal() and parts[1].isdecimal() else None
+
+
+def is_older(version: str, than: str) -> bool:
+    """Whether the minor version is lower than that of the other release."""
+    one, other = minor_version(version), minor_version(than)
+    return one is not None and other is not None and one < other
+
+
+def running_release(cluster: Object) -> Object:
+    """The newest release of a HostedCluster that is installed completely; empty before the first."""
+    history = (cluster.get("status", {}).get("version") or {}).get("history", [])
+    return next((entry for entry in history if entry["state"] == "Completed"), {})
+
+
+def refused_release(cluster: Object) -> str:
+    """Why the requested release is refused; empty where it is not."""
+    running, requested = running_release(cluster).get("version", ""), release_version(cluster["spec"]["release"]["image"])
+    return f"a downgrade of the minor version from {running} to {requested} is not supported" if is_older(requested, running) else ""
+
+
+def invalid_networks(cluster: Object) -> str:
+    """Why the networks are refused although the CRD accepts them; empty where they are not."""
+    networking = cluster["spec"].get("networking", {})
+    cidrs = [entry["cidr"] for name in ("clusterNetwork", "serviceNetwork", "machineNetwork") for entry in networking.get(name, [])]
+    versions = {ipaddress.ip_network(cidr, strict=False).version for cidr in cidrs}
+    return f"the networks {', '.join(cidrs)} are of different IP versions" if len(versions) > 1 else ""
+
+
 def hosted_cluster_status(cluster: Object, plane: ControlPlane, ready_nodes: int, now: str) -> Object:
     """The status of a HostedCluster. Its version is complete only when a node could run the cluster's own operators."""
-    faults = Faults.of(cluster)
     status: Object = copy.deepcopy(cluster.get("status") or {})
-    name, image = cluster["metadata"]["name"], cluster["spec"]["release"]["image"]
+    refused = refused_release(cluster)
+    # A refused image never reaches the control plane.
+    image = status["version"]["desired"]["image"] if refused else cluster["spec"]["release"]["image"]
     if plane.available:
-        status["controlPlaneEndpoint"] = {"host": plane.host, "port": plane.port}
-        status["kubeconfig"] = {"name": f"{name}-admin-kubeconfig"}
-        status["kubeadminPassword"] = {"name": f"{name}-kubeadmin-password"}
-    status["version"] = _version(status.get("version"), cluster, image, plane.available and ready_nodes > 0, now)
-    complete = status["version"]["history"][0]["state"] == "Completed"
-    release = release_version(image)
-    rollout = ("FromClusterVersion", f"Cluster version is {release}" if complete else f"Working towards {release}")
-    waiting = plane.problem or ("WaitingForAvailable", "Waiting for the hosted control plane to be healthy")
-    valid = plane.problem or ("AsExpected", AS_EXPECTED)
-    healthy = ("AsExpected", AS_EXPECTED) if plane.available else waiting
-    degraded = plane.available and faults.degraded
-    states: list[ConditionState] = [
-        ("ValidConfiguration", not plane.problem, *valid),
-        ("SupportedHostedCluster", True, "AsExpected", "HostedCluster is supported by operator configuration"),
-        ("ValidReleaseImage", not plane.problem, *valid),
-        ("ReconciliationActive", True, "AsExpected", "Reconciliation active on resource"),
-        ("ReconciliationSucceeded", not plane.problem, "ReconciliationError" if plane.problem else "ReconciliationSuccess", valid[1]),
-        ("InfrastructureReady", plane.available, *healthy),
-        ("EtcdAvailable", plane.available, *(("QuorumAvailable", AS_EXPECTED) if plane.available else waiting)),
-        ("KubeAPIServerAvailable", plane.available, *healthy),
-        ("IgnitionEndpointAvailable", plane.available, *healthy),
-        ("Available", plane.available, healthy[0], "The hosted control plane is available" if plane.available else waiting[1]),
-        (
-            "Degraded",
-            degraded,
-            *(("UnavailableReplicas", "kube-apiserver has 1 unavailable replica") if degraded else ("AsExpected", AS_EXPECTED)),
-        ),
-        ("Progressing", not complete, "AsExpected" if complete else "Progressing", rollout[1]),
-        ("ClusterVersionAvailable", complete, *rollout),
-        ("ClusterVersionProgressing", not complete, *rollout),
-        ("ClusterVersionSucceeding", complete, *rollout),
-    ]
+        status |= _access(cluster, plane)
+        status["payloadArch"] = next((name for suffix, name in ARCHITECTURES.items() if image.endswith(suffix)), "Multi")
+        if cluster["spec"].get("configuration", {}).get("oauth"):
+            status.pop("kubeadminPassword", None)
+    status["version"] = _version(status.get("version"), cluster, image, plane.available, ready_nodes, now)
+    states = [*_reconciliation(plane.problem, refused), *_components(status, plane, Faults.of(cluster)), *_rollout(status, plane, refused)]
     status["conditions"] = conditions(status.get("conditions", []), states, cluster["metadata"]["generation"], now)
     return status
 
 
-def _version(known: Object | None, cluster: Object, image: str, can_complete: bool, now: str) -> Object:
-    """The release history, newest first. A new release is Partial in one status before it is Completed."""
+def _access(cluster: Object, plane: ControlPlane) -> Object:
+    name = cluster["metadata"]["name"]
+    return {
+        "controlPlaneEndpoint": {"host": plane.host, "port": plane.port},
+        "ignitionEndpoint": f"ignition-server-{control_plane_namespace(cluster)}.apps.hub.example.com",
+        "kubeconfig": {"name": f"{name}-admin-kubeconfig"},
+        "kubeadminPassword": {"name": f"{name}-kubeadmin-password"},
+    }
+
+
+def _reconciliation(problem: Problem | None, refused: str) -> list[ConditionState]:
+    """The conditions of the operator itself."""
+    wrong = {problem.condition: (FALSE, problem.reason, problem.message)} if problem else {}
+    if refused:
+        wrong[VALID_RELEASE_IMAGE] = (FALSE, "InvalidImage", refused)
+    well = (TRUE, "AsExpected", AS_EXPECTED)
+    # The spelling is HyperShift's.
+    reconciled = (
+        (FALSE, "ReconciliationError", problem.message) if problem else (TRUE, "ReconciliatonSucceeded", "Reconciliation completed")
+    )
+    return [
+        (VALID_CONFIGURATION, *wrong.get(VALID_CONFIGURATION, well)),
+        ("SupportedHostedCluster", TRUE, "AsExpected", "HostedCluster is supported by operator configuration"),
+        (VALID_RELEASE_IMAGE, *wrong.get(VALID_RELEASE_IMAGE, well)),
+        ("ReconciliationActive", TRUE, "AsExpected", "Reconciliation active on resource"),
+        (RECONCILED, *reconciled),
+    ]
+
+
+def _components(status: Object, plane: ControlPlane, faults: Faults) -> list[ConditionState]:
+    """The conditions of the control plane. Before it was ever available, HyperShift knows nothing of most of its parts."""
+    waiting = ("WaitingForAvailable", "Waiting for the hosted control plane to be healthy")
+    if plane.available:
+        part: tuple[str, str, str] = (TRUE, "AsExpected", AS_EXPECTED)
+    elif "controlPlaneEndpoint" in status:
+        part = (FALSE, *waiting)
+    else:
+        part = (UNKNOWN, "StatusUnknown", NOT_FOUND)
+    degraded: tuple[str, str, str] = (FALSE, "AsExpected", AS_EXPECTED)
+    if plane.available and faults.degraded:
+        degraded = (TRUE, "UnavailableReplicas", "kube-apiserver has 1 unavailable replica")
+    elif part[0] == UNKNOWN:
+        degraded = part
+    return [
+        ("InfrastructureReady", *part),
+        ("EtcdAvailable", *((TRUE, "QuorumAvailable", AS_EXPECTED) if plane.available else part)),
+        ("KubeAPIServerAvailable", *part),
+        ("IgnitionEndpointAvailable", *(part if part[0] != UNKNOWN else (FALSE, *waiting))),
+        ("Available", *((TRUE, "AsExpected", "The hosted control plane is available") if plane.available else (FALSE, *waiting))),
+        ("Degraded", *degraded),
+    ]
+
+
+def _rollout(status: Object, plane: ControlPlane, refused: str) -> list[ConditionState]:
+    """The conditions of the release."""
+    newest = status["version"]["history"][0]
+    complete, release = newest["state"] == "Completed", release_version(newest["image"])
+    message = f"Cluster version is {release}" if complete else f"Working towards {release}"
+    wrong = plane.problem if plane.problem and plane.problem.condition != RECONCILED else None
+    blocked = refused or (f"{wrong.condition} condition is false: {wrong.message}" if wrong else "")
+    progressing = (FALSE, "AsExpected", message) if complete else (TRUE, "Progressing", message)
+    if blocked:
+        progressing = (FALSE, "Blocked", blocked)
+    if not newest["version"]:
+        known = dict.fromkeys((True, False), (UNKNOWN, "StatusUnknown", NOT_FOUND))
+    else:
+        known = {holds: (TRUE if holds else FALSE, "FromClusterVersion", message) for holds in (True, False)}
+    return [
+        ("Progressing", *progressing),
+        ("ClusterVersionAvailable", *known[complete]),
+        ("ClusterVersionProgressing", *known[not complete]),
+        ("ClusterVersionSucceeding", *known[complete]),
+    ]
+
+
+def _version(known: Object | None, cluster: Object, image: str, available: bool, ready_nodes: int, now: str) -> Object:
+    """The release history, newest first. A new release is Partial in one status before it is Completed.
+
+    The control plane reports the number of a version, so that it is empty until that is available.
+    """
     version: Object = known or {"history": [], "availableUpdates": None}
     history: list[Object] = version["history"]
-    release = {"image": image, "version": release_version(image)}
     if not history or history[0]["image"] != image:
-        history.insert(0, release | {"state": "Partial", "startedTime": now, "completionTime": None, "verified": False})
-    elif history[0]["state"] == "Partial" and can_complete:
-        history[0] |= {"state": "Completed", "completionTime": now}
-    return version | {"desired": release, "observedGeneration": cluster["metadata"]["generation"]}
+        reported = release_version(image) if available else ""
+        entry = {"image": image, "version": reported, "state": "Partial", "startedTime": now, "completionTime": None, "verified": False}
+        history.insert(0, entry)
+    elif history[0]["state"] == "Partial" and available:
+        history[0]["version"] = release_version(image)
+        if ready_nodes > 0:
+            history[0] |= {"state": "Completed", "completionTime": now}
+    desired = {"image": image, "version": history[0]["version"]}
+    return version | {"desired": desired, "observedGeneration": cluster["metadata"]["generation"]}
 
 
 def wanted_nodes(pool: Object) -> int:
@@ -125,48 +232,11 @@ def wanted_nodes(pool: Object) -> int:
     return int(scaling["min"] if scaling else pool["spec"].get("replicas", 0))
 
 
-def node_pool_status(pool: Object, ready: int, plane: ControlPlane, now: str) -> Object:
-    """The status of a NodePool with `ready` Ready nodes. A new release is an update in one status before it is complete."""
-    status: Object = copy.deepcopy(pool.get("status") or {})
-    wanted, release = wanted_nodes(pool), release_version(pool["spec"]["release"]["image"])
-    known = status.get("version")
-    announced = any(item["type"] == "UpdatingVersion" and item["status"] == "True" for item in status.get("conditions", []))
-    updating = bool(known) and known != release and not (announced and plane.available)
-    unknown = Faults.of(pool).unknown
-    valid = ("InvalidConfiguration", f"The stand-in knows no fault {', '.join(unknown)}") if unknown else ("AsExpected", AS_EXPECTED)
-    if plane.available and not updating:
-        status["version"] = release
-    status["replicas"] = ready
-    enough = ready >= wanted
-    nodes = f"{ready} of {wanted} nodes are ready"
-    reached = ("AsExpected", AS_EXPECTED) if ready else ("ignitionNotReached", "No node has reached the ignition endpoint")
-    states: list[ConditionState] = [
-        ("ReconciliationActive", True, "AsExpected", "Reconciliation active on resource"),
-        ("ValidReleaseImage", True, "AsExpected", f"Using release image: {pool['spec']['release']['image']}"),
-        ("ValidMachineConfig", not unknown, *valid),
-        ("UpdateManagementEnabled", True, "AsExpected", AS_EXPECTED),
-        ("AutoscalingEnabled", "autoScaling" in pool["spec"], "AsExpected", AS_EXPECTED),
-        ("ReachedIgnitionEndpoint", ready > 0, *reached),
-        (
-            "UpdatingVersion",
-            updating,
-            "AsExpected",
-            f"Updating version in progress. Target version: {release}" if updating else AS_EXPECTED,
-        ),
-        ("AllMachinesReady", enough, "AsExpected" if enough else "WaitingForNodeRef", nodes),
-        ("AllNodesHealthy", enough, "AsExpected" if enough else "NodeConditionsFailed", nodes),
-        ("Ready", enough, "AsExpected" if enough else "WaitingForAvailableMachines", nodes),
-    ]
-    status["conditions"] = conditions(status.get("conditions", []), states, pool["metadata"]["generation"], now)
-    return status
-
-
 def conditions(known: Sequence[Object], states: Sequence[ConditionState], generation: int, now: str) -> list[Object]:
     """The conditions of the states; the transition time changes only when the status does."""
     before = {item["type"]: item for item in known}
     made = []
-    for kind, holds, reason, message in states:
-        status = "True" if holds else "False"
+    for kind, status, reason, message in states:
         old = before.get(kind)
         since = old["lastTransitionTime"] if old and old["status"] == status else now
         made.append(

@@ -97,6 +97,7 @@ def _add_order(cluster: FleetCluster, order: ClusterOrder, templates: Mapping[st
     template = order.template_id.removeprefix(f"{COLLECTION}.")
     region = str((metadata.get("labels") or {}).get(REGION_LABEL) or recorded_cluster(order).region)
     provider, phase = _provider(order, templates), order.phase or PENDING
+    version = order.status.get("version") or {}
     cluster.variables |= {
         "fleet_name": order.name,
         "fleet_namespace": order.namespace,
@@ -108,6 +109,9 @@ def _add_order(cluster: FleetCluster, order: ClusterOrder, templates: Mapping[st
         "fleet_region": region,
         "fleet_api_url": str(order.status.get("apiURL") or ""),
         "fleet_console_url": str(order.status.get("consoleURL") or ""),
+        "fleet_running_version": str(version.get("running") or ""),
+        "fleet_desired_version": str(version.get("desired") or ""),
+        "fleet_available_updates": list(version.get("availableUpdates") or []),
         "fleet_kubeconfig_source": {
             "namespace": order.namespace,
             "order": order.name,

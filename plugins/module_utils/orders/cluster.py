@@ -139,12 +139,13 @@ def _poll(attempt: Callable[[], Found | None], timeout: float, problem: Callable
 def shown(subject: TaskCluster, spec: ObservedCluster) -> Object:
     """A cluster for a task's result."""
     fields = ("internal_id", "external_id", "status", "status_details", "retryable", "cloud_provider", "region", "multi_az")
-    more = ("version", "api_url", "console_url", "installed", "updating")
+    more = ("version", "running_version", "desired_version", "api_url", "console_url", "installed", "updating", "change_refused")
     return {
         "name": subject.ref.name,
         "namespace": subject.ref.namespace,
         "provider": subject.provider,
         **{name: getattr(spec, name) for name in (*fields, *more)},
+        "available_updates": list(spec.available_updates),
         "node_sets": [asdict(item) for item in spec.node_sets],
         "conditions": {kind: asdict(verdict) for kind, verdict in spec.conditions.items()},
         "additional_info": dict(spec.additional_info),

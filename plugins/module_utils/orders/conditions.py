@@ -6,7 +6,8 @@
 - NamespaceCreated, ControlPlaneCreated: whether the namespace and the cluster exist.
 - InfrastructureReady: what the provider reports, and the parts that the template's roles reported.
 - ControlPlaneAvailable: what the provider reports.
-- NodesReady: as many nodes as ordered, no fewer and no more: while surplus nodes or node sets exist, scaling down is in progress.
+- NodesReady: as many nodes as ordered, no fewer and no more: while surplus nodes or node sets exist, scaling down is in progress. Unknown
+  where the provider cannot count them.
 - ClusterAvailable: the sum for the tenant: a healthy control plane, an installed release, enough nodes, its infrastructure. Its message
   names the condition that is not met, which is why an order is Degraded.
 - Deleting: the order is being deleted; its message names what still exists.
@@ -28,6 +29,7 @@ from .observe import ObservedState
 from .outcome import Outcome
 
 NO_CLUSTER = ConditionState(FALSE, "ClusterMissing", "The cluster does not exist")
+NOT_COUNTED = "NodesNotCounted"
 NOT_REPORTED = ConditionState(FALSE, "Pending", "The cluster does not report it yet")
 
 
@@ -73,6 +75,8 @@ def nodes_ready(nodes: Sequence[NodeCount] | None) -> ConditionState:
         return ConditionState(FALSE, "NodesMissing", message)
     if surplus:
         return ConditionState(FALSE, "ScalingDown", message)
+    if uncounted := [item.resource_class for item in nodes if not item.counted]:
+        return ConditionState(UNKNOWN, NOT_COUNTED, f"The provider cannot count the nodes of {', '.join(uncounted)}")
     return ConditionState(TRUE, "AllNodesReady", message)
 
 
@@ -81,7 +85,7 @@ def cluster_available(cluster: ObservedCluster, nodes: Sequence[NodeCount] | Non
         return NO_CLUSTER
     if cluster.is_deleting:
         return ConditionState(FALSE, "ClusterDeleting", "The cluster is being deleted")
-    if cluster.status == "failed":
+    if cluster.status == "failed" and not cluster.change_refused:
         return ConditionState(FALSE, CLUSTER_FAILED, cluster.status_details)
     control_plane = reported_by(cluster, AVAILABLE)
     if control_plane.status != TRUE:
@@ -92,7 +96,8 @@ def cluster_available(cluster: ObservedCluster, nodes: Sequence[NodeCount] | Non
     if not cluster.installed:
         return ConditionState(FALSE, "Installing", "The installation of the release is not complete yet")
     ready = nodes_ready(nodes)
-    if ready.status != TRUE and ready.reason != "ScalingDown":  # surplus nodes do not keep the tenant from using the cluster
+    # Surplus nodes do not keep the tenant from using the cluster. Of uncounted ones the installed release shows that some work.
+    if ready.status != TRUE and ready.reason not in ("ScalingDown", NOT_COUNTED):
         return ConditionState(ready.status, "NodesNotReady", f"NodesReady is {ready}")
     return ConditionState(TRUE, "Available", "The control plane and all nodes are available")
 

@@ -17,16 +17,21 @@ Wanted = dict[str, int]  # number of nodes by resource class
 
 @dataclass(frozen=True)
 class NodeCount:
-    """The nodes of one class: wanted, ready and surplus. Not `certain` while a node set reports an older generation."""
+    """The nodes of one class: wanted, ready and surplus. Not `certain` while a node set reports an older generation.
+
+    Not `counted` where the provider cannot know how many there are: then none is missing, and none is surplus.
+    """
 
     resource_class: str
     requested: int
     ready: int
     surplus: int
     certain: bool
+    counted: bool = True
 
     def to_status(self) -> Object:
-        return {"resourceClass": self.resource_class, "requested": self.requested, "ready": self.ready}
+        known = {"ready": self.ready} if self.counted else {}
+        return {"resourceClass": self.resource_class, "requested": self.requested, **known}
 
 
 def wanted_nodes(order: ClusterOrder, defaults: Sequence[NodeRequest] | None = None) -> Wanted | None:
@@ -65,6 +70,9 @@ def node_counts(order: ClusterOrder, node_sets: Sequence[NodeSet], wanted: Wante
     for resource_class in dict.fromkeys([*wanted, *(item.resource_class for item in node_sets)]):
         requested = wanted.get(resource_class, 0)
         mine = [item for item in node_sets if item.resource_class == resource_class]
+        if not all(item.counted for item in mine):
+            counts.append(NodeCount(resource_class, requested, 0, 0 if resource_class in wanted else 1, certain=True, counted=False))
+            continue
         certain = not any(item.outdated for item in mine)
         # An outdated number is neither used nor taken for a loss: the last known one stays.
         reported = sum(item.ready for item in mine) if certain else known.get(resource_class, 0)
@@ -83,10 +91,18 @@ def existing_nodes(node_sets: Sequence[NodeSet]) -> list[Object] | None:
     """The ready nodes by class, in the form of the spec's `nodeRequests`."""
     count: Counter[str] = Counter()
     for item in node_sets:
-        count[item.resource_class] += item.ready
+        if item.counted:
+            count[item.resource_class] += item.ready
     return [{"resourceClass": name, "numberOfNodes": nodes} for name, nodes in count.items()] or None
 
 
 def ready_of_requested(nodes: Sequence[NodeCount]) -> tuple[int, int]:
-    """How many of the wanted nodes are ready, and how many are wanted, over all classes."""
-    return sum(min(item.ready, item.requested) for item in nodes), sum(item.requested for item in nodes)
+    """How many of the wanted nodes are ready, and how many are wanted, over all classes whose nodes are counted."""
+    counted = [item for item in nodes if item.counted]
+    return sum(min(item.ready, item.requested) for item in counted), sum(item.requested for item in counted)
+
+
+def ready_column(nodes: Sequence[NodeCount]) -> str:
+    """The ready and the wanted nodes for a column; a question mark for those that nothing counts."""
+    ready, _requested = ready_of_requested(nodes)
+    return f"{ready if all(item.counted for item in nodes) else '?'}/{sum(item.requested for item in nodes)}"

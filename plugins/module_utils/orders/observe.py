@@ -207,9 +207,11 @@ def recorded_cluster(order: ClusterOrder) -> ObservedCluster:
 
 def unknown_cluster(order: ClusterOrder, error: Exception) -> ObservedCluster:
     """The cluster when its provider cannot be asked: as last observed, all of it uncertain, and none of it gone."""
-    recorded = recorded_cluster(order)
+    recorded, version = recorded_cluster(order), order.status.get("version")
+    version = version if isinstance(version, dict) else {}  # another controller may have a field of this name
     nodes = (
-        NodeSet("", item["resourceClass"], item["requested"], item["ready"], outdated=True) for item in order.status.get("nodeSets") or []
+        NodeSet("", item["resourceClass"], item["requested"], item.get("ready", 0), outdated=True, counted="ready" in item)
+        for item in order.status.get("nodeSets") or []
     )
     return ObservedCluster(
         internal_id=recorded.internal_id,
@@ -223,6 +225,9 @@ def unknown_cluster(order: ClusterOrder, error: Exception) -> ObservedCluster:
         node_sets=tuple(nodes),
         api_url=str(order.status.get("apiURL") or ""),
         console_url=str(order.status.get("consoleURL") or ""),
+        running_version=str(version.get("running") or ""),
+        desired_version=str(version.get("desired") or ""),
+        available_updates=tuple(map(str, version.get("availableUpdates") or [])),
         installed=True,
         conditions={AVAILABLE: ConditionState(UNKNOWN, type(error).__name__, str(error))},
     )

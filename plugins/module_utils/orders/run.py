@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..common.types import Object
 from ..kube.client import Kube, retry_on_conflict
+from ..kube.errors import KubeError
 from ..lock.fenced_writer import FencedWriter
 from ..lock.lease import Lock
 from ..providers.base import Provider
@@ -47,6 +49,15 @@ class Run:
         """What exists for the order. `prepared`: under the lock that is held, the working namespace was checked already."""
         view = PreparedView(self.kube) if prepared else self.view or LiveView(self.kube)
         return observe(order, view, self.template_provider(order))
+
+    def observe_inside(self, order: ClusterOrder, state: ObservedState) -> ObservedState:
+        """The state with what only the cluster itself reports. What it does not report is no error of the run."""
+        if not state.cluster.exists or state.cluster.status == "unknown":
+            return state
+        with contextlib.suppress(KubeError):
+            provider = self.provider(order)
+            return replace(state, cluster=provider.observe_inside(state.cluster)) if provider else state
+        return state
 
     def provider_of(self, order: ClusterOrder) -> str:
         """The provider of the order's cluster; its template's where the status records none, which may have been lost."""

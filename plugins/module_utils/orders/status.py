@@ -30,9 +30,11 @@ from .model import (
     config_version,
     with_failure,
 )
-from .nodes import existing_nodes, node_counts, ready_of_requested, wanted_nodes
+from .nodes import existing_nodes, node_counts, ready_column, wanted_nodes
 from .observe import ObservedState, provider_type
 from .outcome import LostRun, Outcome, UnstartedRun
+
+VERSION_LIMIT, UPDATES_LIMIT = 255, 100  # of the CRD; a cluster reports its versions itself
 
 
 def derive_status(
@@ -76,7 +78,8 @@ def derive_status(
         "provider": _provider(order, cluster, report),
         "nodeRequests": existing_nodes(cluster.node_sets),
         "nodeSets": None if nodes is None else [item.to_status() for item in nodes],
-        "readyNodes": None if nodes is None else "{}/{}".format(*ready_of_requested(nodes)),
+        "readyNodes": None if nodes is None else ready_column(nodes),
+        "version": _version(cluster),
         "apiURL": cluster.api_url or None,
         "consoleURL": cluster.console_url or None,
         "failure": failure,
@@ -101,7 +104,8 @@ def _phase(order: ClusterOrder, states: dict[str, ConditionState], updating: boo
             return DEGRADED
         # Updates and surplus nodes that the spec did not ask for take nothing away from the tenant.
         return order.phase if available == UNKNOWN else READY
-    if not updating and {available, applied, states["NodesReady"].status} == {TRUE}:
+    nodes = states["NodesReady"]
+    if not updating and available == applied == TRUE and (nodes.status == TRUE or nodes.reason == conditions.NOT_COUNTED):
         return READY
     return FAILED if failure else PROGRESSING
 
@@ -138,6 +142,16 @@ def _cluster_reference(order: ClusterOrder, observed: ObservedState) -> Object |
         "serviceAccountName": before.get("serviceAccountName") or SERVICE_ACCOUNT,
         "roleBindingName": before.get("roleBindingName") or ROLE_BINDING,
     }
+
+
+def _version(cluster: ObservedCluster) -> Object | None:
+    """The running and the desired version, and the updates that the provider recommends, as far as they are known."""
+    known = {
+        "running": shortened(cluster.running_version, VERSION_LIMIT),
+        "desired": shortened(cluster.desired_version or cluster.version, VERSION_LIMIT),
+        "availableUpdates": [shortened(version, VERSION_LIMIT) for version in cluster.available_updates[:UPDATES_LIMIT]],
+    }
+    return {name: value for name, value in known.items() if value} or None
 
 
 def _provider(order: ClusterOrder, cluster: ObservedCluster, report: Outcome | None) -> Object | None:

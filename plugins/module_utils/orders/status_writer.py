@@ -53,6 +53,8 @@ class StatusWriter:
         def attempt() -> ClusterOrder:
             nonlocal order, observed, lost
             state = observed or self._run.observe(order, prepared=prepared)
+            if prepared:
+                state = self._run.observe_inside(order, state)
             status = derive_status(order, state, self._run.kube.server_time() or datetime.now(UTC), outcome, lost)
             if status == order.status:
                 return order

@@ -126,6 +126,10 @@ class Provider(ABC):
     def status(self, observed: ObservedCluster) -> ObservedCluster:
         """The cluster as it is now; absent where there is none."""
 
+    def observe_inside(self, observed: ObservedCluster) -> ObservedCluster:
+        """The cluster with what only it itself reports, for a provider whose `status` asks only the hub. Called at the end of a run."""
+        return observed
+
     # Not every provider supports these
 
     def observe_objects(self, observed: ObservedCluster, items: Sequence[Object]) -> ObservedCluster:

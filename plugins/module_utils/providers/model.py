@@ -52,7 +52,8 @@ class ConditionState:
 class NodeSet:
     """Nodes of one class. `requested` is None where an autoscaler decides; `ready` counts for an older spec where it is `outdated`.
 
-    `preexisting` nodes belong to a cluster that the provider did not create: no order requested them.
+    `preexisting` nodes belong to a cluster that the provider did not create: no order requested them. Where they are not `counted`, the
+    provider cannot know how many there are, and `ready` means nothing.
     """
 
     name: str
@@ -63,6 +64,7 @@ class NodeSet:
     updating: bool = False
     deleting: bool = False
     preexisting: bool = False
+    counted: bool = True
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,10 @@ class ObservedCluster:
     failed, where `retryable` says whether a retry may help; deprovisioning, and cleanup when the cluster is deleted but not everything
     around it; unknown when its provider could not be reached.
     `internal_id` is the provider's id of the cluster, `external_id` the cluster's own. `additional_info` is the provider's own, without
-    secrets, and is recorded with the ids. `installed` means completely, once; `updating` that a change is being rolled out.
+    secrets, and is recorded with the ids. `installed` means completely, once; `updating` that a change is being rolled out;
+    `change_refused` that it failed only to change, and runs on as before.
+    `version` is the requested release as in the request. `desired_version` is its version number where that differs, `running_version` that
+    of the release which is installed completely, `available_updates` those that the provider recommends.
     """
 
     internal_id: str = ""
@@ -101,9 +106,13 @@ class ObservedCluster:
     api_url: str = ""
     console_url: str = ""
     version: str = ""
+    running_version: str = ""
+    desired_version: str = ""
+    available_updates: tuple[str, ...] = ()
     retryable: bool = True
     installed: bool = False
     updating: bool = False
+    change_refused: bool = False
     created_at: datetime | None = None
     conditions: Mapping[str, ConditionState] = field(default_factory=dict)
 

@@ -195,7 +195,8 @@ class ClusterProvider(Provider):
         try:
             kube = self._connected(kubeconfig_of(secret))
             kube.readyz()
-            return self._described(replace(cluster, api_url=kube.target.server, version=_word(kube.version())), kube)
+            version = _word(kube.version())
+            return self._described(replace(cluster, api_url=kube.target.server, version=version, running_version=version), kube)
         except (AddressNotAllowed, BadCredentials, Unauthorized, Forbidden) as error:
             # Without access the state is unknown, and only an administrator can change that.
             return _unreachable(cluster, "failed", error, UNKNOWN)
@@ -328,14 +329,17 @@ def _with_openshift(cluster: ObservedCluster, kube: Kube) -> ObservedCluster:
     platform = infrastructure.get("platformStatus") or {}
     cloud = str(platform.get("type") or "")
     region = next((str(part["region"]) for part in platform.values() if isinstance(part, Mapping) and part.get("region")), "")
-    done = [entry["version"] for entry in version.get("history") or [] if entry.get("state") == "Completed"]
+    done = [_word(entry["version"]) for entry in version.get("history") or [] if entry.get("state") == "Completed"]
+    updates = [_word(entry["version"]) for entry in version.get("availableUpdates") or []]
     return replace(
         cluster,
         cloud_provider="" if cloud == "None" else re.sub(r"\W", "", cloud).lower() or cluster.cloud_provider,
         region=_word(region) or cluster.region,
         api_url=_url(infrastructure.get("apiServerURL")) or cluster.api_url,
         console_url=_url(console.get("consoleURL")),
-        version=_word(done[0]) if done else cluster.version,
+        version=done[0] if done else cluster.version,
+        running_version=done[0] if done else cluster.version,
+        available_updates=tuple(filter(None, updates)),
     )
 
 

@@ -185,6 +185,7 @@ FULL_STATUS: Object = {
     "nodeRequests": [{"resourceClass": "fc430", "numberOfNodes": 3}, {"resourceClass": "h100", "numberOfNodes": 0}],
     "nodeSets": [{"resourceClass": "fc430", "requested": 3, "ready": 3}, {"resourceClass": "h100", "requested": 1, "ready": 0}],
     "readyNodes": "3/4",
+    "version": {"running": "4.17.0", "desired": "4.17.1", "availableUpdates": ["4.17.1", "4.17.2"]},
     "apiURL": "https://api.one.example.com:6443",
     "consoleURL": "https://console.one.example.com",
     "failure": {
@@ -225,12 +226,12 @@ def _address(applied: Object) -> tuple[str, ...]:
     return (f"clusterorders.{group}", metadata["name"], f"--namespace={metadata['namespace']}")
 
 
-def test_get_shows_template_phase_ready_nodes_api_url_and_age(hub: Hub, group: str, applied: Object) -> None:
+def test_get_shows_template_phase_ready_nodes_version_api_url_and_age(hub: Hub, group: str, applied: Object) -> None:
     patch_status(hub, applied, FULL_STATUS, "--subresource=status")
     shown = hub.kubectl("get", f"cord.{group}", f"--namespace={applied['metadata']['namespace']}").stdout
     header, row = (re.split(r" {2,}", line.strip()) for line in shown.splitlines())
-    assert header == ["NAME", "TEMPLATE", "PHASE", "READY NODES", "API URL", "AGE"]
-    assert row[:-1] == ["one", TEMPLATE, "Degraded", "3/4", "https://api.one.example.com:6443"]
+    assert header == ["NAME", "TEMPLATE", "PHASE", "READY NODES", "VERSION", "API URL", "AGE"]
+    assert row[:-1] == ["one", TEMPLATE, "Degraded", "3/4", "4.17.0", "https://api.one.example.com:6443"]
     assert re.fullmatch(r"\d+[sm]\S*", row[-1])
 
 

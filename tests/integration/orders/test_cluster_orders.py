@@ -155,7 +155,7 @@ def test_a_second_run_changes_nothing_and_writes_only_its_lock(orders: Orders) -
     assert run.changed == 0
     lease = f"/apis/coordination.k8s.io/v1/namespaces/openfleet-system/leases/{lease_name(orders.namespace, 'demo')}"
     assert {request.path.partition("?")[0] for request in proxy.writes} == {lease}
-    assert len(proxy.requests) <= 14, proxy.requests
+    assert len(proxy.requests) <= 16, proxy.requests
     assert orders.versions() == before
     assert "holderIdentity" not in orders.lease()
 
@@ -258,7 +258,8 @@ def test_a_half_created_cluster_is_deleted(orders: Orders) -> None:
     for item in orders.objects():
         if item["kind"] != "Secret":
             orders.kube.delete(item)
-    until(lambda: orders.names() == ["Secret/demo-pull-secret", "Secret/demo-ssh-key"], "the cluster is deleted")
+    secrets = ["Secret/demo-etcd-encryption-key", "Secret/demo-pull-secret", "Secret/demo-ssh-key"]
+    until(lambda: orders.names() == secrets, "the cluster is deleted")
     orders.remove()
     assert orders.is_deleted()
 

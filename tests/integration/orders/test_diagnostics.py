@@ -75,4 +75,4 @@ def secrets(hub: Access) -> list[str]:
     items: list[dict[str, Any]] = hub.get("secrets", "-n", WORKING)["items"]
     stored = [value for item in items for value in item["data"].values()]
     assert stored
-    return stored + [base64.b64decode(value).decode() for value in stored]
+    return stored + [base64.b64decode(value).decode(errors="replace") for value in stored]

@@ -36,6 +36,7 @@ def on_lab(module: str, called: str, /, *, check: bool = False, **arguments: Any
 
 def cluster(called: str, /, *, check: bool = False, **arguments: Any) -> Task:
     wanted = {"version": RELEASE, "node_requests": NODES, "secrets": {"pull_secret": "{{ pull_secret }}"}}
+    arguments["settings"] = {"platform": {"type": "KubeVirt"}} | arguments.get("settings", {})
     return on_lab("cluster", called, check=check, **wanted | arguments)
 
 
@@ -83,6 +84,7 @@ def test_cluster_without_an_order_is_created_read_and_deleted(lab: Access, tmp_p
         "updating": False,
         "deleting": False,
         "preexisting": False,
+        "counted": True,
     }
     predicted, done = (
         [(item["kind"], item["name"], item["action"]) for item in played[name].result["objects"]] for name in ("predict it", "make it")

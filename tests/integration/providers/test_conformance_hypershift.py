@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import base64
 import contextlib
+from dataclasses import replace
 
+import pytest
 import yaml
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
 from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.status import FAULT
 from ansible_collections.openfleet.clusters.extensions.sandbox.provider_backend import Backend, kubeconfig_for
 from ansible_collections.openfleet.clusters.extensions.sandbox.provider_conformance import ProviderConformance
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Conflict, NotFound
-from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ClusterRequest, NodeRequest
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Conflict, Invalid, NotFound
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ClusterRequest, NodeRequest, ObservedCluster
 
 from ..support.lock_holder import held
 from ..support.orders import PULL_SECRET, RELEASE
@@ -24,7 +27,7 @@ class HyperShift(Backend):
     UNSUPPORTED = frozenset({"cloud_providers", "regions", "install_addon"})
 
     def request(self, nodes: int = 2) -> ClusterRequest:
-        settings = {"base_domain": "example.com"}
+        settings = {"platform": {"type": "KubeVirt"}, "base_domain": "example.com"}
         return ClusterRequest(RELEASE, [NodeRequest("fc430", nodes)], settings=settings, secrets={"pull_secret": PULL_SECRET})
 
     def changed_request(self) -> ClusterRequest:
@@ -72,3 +75,69 @@ class TestHyperShift(ProviderConformance):
         assert second.version != first.version
         assert second.content["users"][0]["user"] == {"token": "the-next-one"}
         assert backend.provider().connect(spec).target.token == "the-next-one"  # noqa: S105 - made up
+
+    def test_console_is_what_the_cluster_publishes(self, backend: Backend) -> None:
+        spec = backend.ready()
+        assert backend.provider().observe_inside(spec).console_url == ""
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "openshift-config-managed"}}
+        backend.kube.apply(namespace, force=True)
+        backend.undo.callback(backend.kube.delete, namespace)
+        published = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "console-public", "namespace": "openshift-config-managed"},
+        }
+        for url, found in {
+            "https://console.example.com/": "https://console.example.com",
+            "http://console.example.com": "",
+            "https://console.example.com/<script>": "",
+            "https://": "",
+        }.items():
+            backend.kube.apply(published | {"data": {"consoleURL": url}}, force=True)
+            assert backend.provider().observe_inside(spec).console_url == found
+        backend.kube.apply(published | {"data": {"consoleURL": "https://console.example.com"}}, force=True)
+        observed = backend.provider().observe_inside(spec)
+        later = backend.provider().status(ObservedCluster.from_stored(observed.to_stored()))
+        assert later.console_url == "https://console.example.com"
+
+    def test_key_of_the_encryption_is_never_replaced(self, backend: Backend) -> None:
+        def key() -> str:
+            return str(backend.kube.get("v1", "Secret", "demo-etcd-encryption-key", backend.namespace)["data"]["key"])
+
+        def asked(nodes: int) -> ClusterRequest:
+            nodes_asked = [NodeRequest("fc430", nodes)]
+            return backend.asked(replace(backend.request(), node_requests=nodes_asked, settings={"platform": {"type": "None"}}))
+
+        observed = backend.provider().create(asked(1))
+        first = key()
+        backend.provider().update(observed, asked(2))
+        assert key() == first
+        again = backend.provider()
+        again.update(observed, asked(2))
+        assert not [change for change in again.changes if change.changed]
+
+    @pytest.mark.parametrize(("namespace", "name"), [("n" * 40, "c" * 23), ("clusters", "a.b")])
+    def test_name_that_cannot_work_is_refused_before_anything_is_created(self, backend: Backend, namespace: str, name: str) -> None:
+        provider = backend.provider()
+        provider.ref = replace(provider.ref, namespace=namespace, name=name)
+        with pytest.raises(Invalid, match=f"{namespace}-{name}"):
+            provider.create(backend.asked(backend.request()))
+        assert provider.changes == []
+
+    def test_refused_update_is_never_done(self, backend: Backend) -> None:
+        spec = backend.ready()
+        older = RELEASE.replace("4.17.0", "4.16.9")
+        backend.provider().update(spec, backend.asked(replace(backend.request(), version=older)))
+
+        def refused() -> bool:
+            nonlocal spec
+            spec = backend.provider().status(spec)
+            assert spec.updating
+            return spec.status == "failed"
+
+        until(refused, "the release is refused")
+        assert (spec.change_refused, spec.retryable, spec.installed) == (True, False, True)
+        assert (spec.running_version, spec.desired_version) == ("4.17.0", older)
+        assert "is not supported" in spec.status_details
+        backend.provider().update(spec, backend.asked(backend.request()))
+        until(lambda: backend.provider().status(spec).status == "ready", "the release that runs is wanted again")

@@ -16,7 +16,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease impo
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import ClusterRef
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.factory import checked
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.hypershift import ClusterProvider
-from ansible_collections.openfleet.clusters.plugins.module_utils.providers.hypershift.manifests import API_VERSION
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.hypershift.node_pools import API_VERSION
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import (
     ClusterRequest,
     IdentityProvider,

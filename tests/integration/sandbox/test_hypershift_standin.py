@@ -35,7 +35,10 @@ def hosted(hub: Access, namespace: str, folder: Path, name: str = "demo") -> Acc
 
 
 def test_a_hosted_cluster_becomes_a_real_cluster_with_ready_nodes(hub: Access, namespace: str, tmp_path: Path) -> None:
-    hub.apply(pull_secret(namespace), hosted_cluster(namespace), node_pool(namespace, replicas=2))
+    cluster = hosted_cluster(namespace)
+    cluster["metadata"]["labels"] = {"team": "blue"}
+    cluster["spec"]["dns"] = {"baseDomain": "example.com"}
+    hub.apply(pull_secret(namespace), cluster, node_pool(namespace, replicas=2))
     hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=Available")
     hub.wait("nodepool/workers", "-n", namespace, "--for=condition=Ready")
     hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=ClusterVersionSucceeding")
@@ -55,6 +58,10 @@ def test_a_hosted_cluster_becomes_a_real_cluster_with_ready_nodes(hub: Access, n
     assert inside.kubectl("get", "nodes", "--no-headers").stdout.count(" Ready ") == 2
     inside.kubectl("create", "configmap", "mine", "--from-literal=a=b")
     assert hub.get("configmap", "mine") is None
+    assert hub.get("secret", "demo-admin-kubeconfig", "-n", namespace)["metadata"]["labels"] == {"team": "blue"}
+    until(lambda: inside.get("configmap", "console-public", "-n", "openshift-config-managed") is not None, "the console is published")
+    console = inside.get("configmap", "console-public", "-n", "openshift-config-managed")["data"]["consoleURL"]
+    assert console == "https://console-openshift-console.apps.demo.example.com"
 
 
 def test_nodes_follow_the_replicas_and_the_release(hub: Access, namespace: str, tmp_path: Path) -> None:
@@ -122,7 +129,7 @@ def test_deleting_the_namespace_completes(hub: Access, namespace: str) -> None:
 
 def test_fault_never_available(hub: Access, namespace: str) -> None:
     hub.apply(pull_secret(namespace), hosted_cluster(namespace, fault="never-available"), node_pool(namespace))
-    hub.wait("nodepool/workers", "-n", namespace, "--for=condition=Ready=False")
+    hub.wait("nodepool/workers", "-n", namespace, "--for=condition=UpdatingVersion")
     hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=Available=False")
     available = condition(hub, "hostedcluster", "demo", namespace, "Available")
     assert available and (available["status"], available["reason"]) == ("False", "WaitingForAvailable")
@@ -177,8 +184,8 @@ def test_an_unknown_fault_is_named(hub: Access, namespace: str) -> None:
 
 def test_a_missing_pull_secret_is_named_and_waited_for(hub: Access, namespace: str) -> None:
     hub.apply(hosted_cluster(namespace, status_only=True))
-    hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=Available=False")
-    valid = condition(hub, "hostedcluster", "demo", namespace, "ValidConfiguration")
+    hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=ValidReleaseImage=False")
+    valid = condition(hub, "hostedcluster", "demo", namespace, "ValidReleaseImage")
     assert valid and valid["reason"] == "SecretNotFound" and "pull-secret" in valid["message"]
     hub.apply(pull_secret(namespace))
     hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=Available")
@@ -190,6 +197,68 @@ def test_a_node_pool_waits_for_its_cluster(hub: Access, namespace: str) -> None:
     hub.wait("nodepool/workers", "-n", namespace, "--for=condition=Ready")
     owners = hub.get("nodepool", "workers", "-n", namespace)["metadata"]["ownerReferences"]
     assert [(owner["kind"], owner["name"]) for owner in owners] == [("HostedCluster", "demo")]
+
+
+def test_control_plane_has_a_namespace_that_ends_with_its_cluster(hub: Access, namespace: str) -> None:
+    hub.apply(pull_secret(namespace), hosted_cluster(namespace, status_only=True), node_pool(namespace))
+    hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=Available")
+    assert hub.get("namespace", f"{namespace}-demo")["metadata"]["labels"]["hypershift.openshift.io/hosted-control-plane"] == "true"
+    cluster = hub.get("hostedcluster", "demo", "-n", namespace)
+    assert {"clusterID", "infraID", "secretEncryption"} <= cluster["spec"].keys()
+    secret = hub.get("secret", "pull-secret", "-n", namespace)
+    assert "referenced-resource.hypershift.openshift.io/demo" in secret["metadata"]["annotations"]
+    hub.kubectl("delete", "hostedcluster/demo", "-n", namespace)
+    assert hub.get("namespace", f"{namespace}-demo") is None
+
+
+def test_existing_namespace_is_adopted_and_deleted_with_all_that_is_in_it(hub: Access, namespace: str) -> None:
+    hub.kubectl("create", "namespace", f"{namespace}-demo")
+    hub.kubectl("create", "configmap", "of-somebody-else", "-n", f"{namespace}-demo")
+    hub.apply(pull_secret(namespace), hosted_cluster(namespace, status_only=True))
+    hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=Available")
+    hub.kubectl("delete", "hostedcluster/demo", "-n", namespace)
+    assert hub.get("namespace", f"{namespace}-demo") is None
+
+
+def test_name_that_is_too_long_for_a_namespace_is_all_that_happens(hub: Access, namespace: str) -> None:
+    name = "x" * (64 - len(namespace))
+    hub.apply(pull_secret(namespace), hosted_cluster(namespace, name, status_only=True), node_pool(namespace, name))
+    hub.wait(f"hostedcluster/{name}", "-n", namespace, "--for=condition=ReconciliationSucceeded=False")
+    reconciled = condition(hub, "hostedcluster", name, namespace, "ReconciliationSucceeded")
+    assert reconciled and "is invalid" in reconciled["message"]
+    cluster = hub.get("hostedcluster", name, "-n", namespace)
+    assert {entry["type"] for entry in cluster["status"]["conditions"] if entry["status"] == "Unknown"} >= {"Degraded", "EtcdAvailable"}
+    assert "status" not in hub.get("nodepool", "workers", "-n", namespace)
+    hub.kubectl("delete", f"hostedcluster/{name}", "-n", namespace)
+
+
+def test_downgrade_is_refused_and_the_cluster_runs_on(hub: Access, namespace: str) -> None:
+    hub.apply(pull_secret(namespace), hosted_cluster(namespace, status_only=True), node_pool(namespace))
+    hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=ClusterVersionSucceeding")
+    image = RELEASE.replace("4.17.0", "4.16.9")
+    patch = f'{{"spec": {{"release": {{"image": "{image}"}}}}}}'
+    hub.kubectl("patch", "hostedcluster/demo", "-n", namespace, "--type=merge", "-p", patch)
+    hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=ValidReleaseImage=False")
+    cluster = hub.get("hostedcluster", "demo", "-n", namespace)
+    assert cluster["spec"]["release"]["image"] == image
+    assert [entry["version"] for entry in cluster["status"]["version"]["history"]] == ["4.17.0"]
+    progressing = condition(hub, "hostedcluster", "demo", namespace, "Progressing")
+    assert progressing and (progressing["status"], progressing["reason"]) == ("False", "Blocked")
+
+
+def test_missing_agent_namespace_is_waited_for(hub: Access, namespace: str) -> None:
+    agents = f"{namespace}-agents"
+    cluster = hosted_cluster(namespace, status_only=True)
+    cluster["spec"]["platform"] = {"type": "Agent", "agent": {"agentNamespace": agents}}
+    hub.apply(pull_secret(namespace), cluster)
+    hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=ValidConfiguration=False")
+    hub.kubectl("create", "namespace", agents)
+    hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=Available")
+    names = {item["metadata"]["name"] for item in hub.get("roles,rolebindings", "-n", agents)["items"]}
+    assert names == {f"capi-provider-role-{namespace}-demo", f"cluster-api-agent-{namespace}-demo"}
+    hub.kubectl("delete", "hostedcluster/demo", "-n", namespace)
+    assert hub.get("roles,rolebindings", "-n", agents)["items"] == []
+    hub.kubectl("delete", "namespace", agents, "--wait=false")
 
 
 def test_a_killed_control_plane_comes_back_with_its_data(sandbox: Sandbox, hub: Access, namespace: str, tmp_path: Path) -> None:
@@ -205,7 +274,7 @@ def test_a_killed_control_plane_comes_back_with_its_data(sandbox: Sandbox, hub: 
 
 
 def test_many_status_only_clusters_settle(sandbox: Sandbox, hub: Access, namespace: str, soak: int) -> None:
-    names = [f"load-{number}" for number in range(40 * soak)]
+    names = [f"load-{number}" for number in range(12 * soak)]
     clusters = [hosted_cluster(namespace, name, status_only=True) for name in names]
     pools = [node_pool(namespace, name, name=name) for name in names]
     hub.apply(pull_secret(namespace), *clusters, *pools)
@@ -232,3 +301,14 @@ def test_a_cluster_deleted_while_the_standin_was_away_leaves_nothing(new_sandbox
         sandbox.check()
         assert {process.owner for process in sandbox.status()} == {"hub", "hypershift-standin"}
     sandbox.down()
+
+
+def test_hub_for_load_gets_no_namespaces_of_control_planes_but_adopts_them(quick_hub: Access) -> None:
+    with fresh_namespace(quick_hub) as namespace:
+        quick_hub.kubectl("create", "namespace", f"{namespace}-adopted")
+        clusters = [hosted_cluster(namespace, name) for name in ("adopted", "alone")]
+        quick_hub.apply(pull_secret(namespace), *clusters)
+        quick_hub.wait("hostedclusters", "--all", "-n", namespace, "--for=condition=Available")
+        assert quick_hub.get("namespace", f"{namespace}-alone") is None
+        quick_hub.kubectl("delete", "hostedclusters", "--all", "-n", namespace)
+        assert quick_hub.get("namespace", f"{namespace}-adopted") is None

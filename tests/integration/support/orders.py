@@ -47,6 +47,7 @@ CREATED = [
     "HostedCluster/demo",
     "NodePool/demo-fc430",
     "RoleBinding/cloudkit",
+    "Secret/demo-etcd-encryption-key",
     "Secret/demo-pull-secret",
     "Secret/demo-ssh-key",
     "ServiceAccount/cloudkit",
@@ -223,10 +224,11 @@ class Orders:
         return Names(self.group, self.external).cluster_name(name)
 
     def objects(self, name: str = "demo") -> list[Object]:
-        """All that was created for the order in its working namespace."""
+        """All that was created for the order in its working namespace, without the Secrets of HyperShift, which have its labels too."""
         label = f"{self.group}/clusterorder={name}"
         lists = self.kube.in_parallel(lambda kind: self.kube.list_all(*kind, self.working(name), label), CREATED_KINDS)
-        return [item for found in lists if not isinstance(found, KubeError) for item in found]
+        items = [item for found in lists if not isinstance(found, KubeError) for item in found]
+        return [item for item in items if item["kind"] != "Secret" or "ownerReferences" not in item["metadata"]]
 
     def names(self, name: str = "demo") -> list[str]:
         return sorted(f"{item['kind']}/{item['metadata']['name']}" for item in self.objects(name))
@@ -262,14 +264,17 @@ class Orders:
         return {pool["metadata"]["labels"][f"{self.group}/resource-class"]: pool["spec"]["replicas"] for pool in pools}
 
     def versions(self, name: str = "demo") -> dict[str, str]:
-        """The version of each object, which every write changes; the generation of those that the stand-in writes itself."""
+        """The version of each object, which every write changes; of those that the stand-in writes too, what our writes change."""
         objects = [*self.objects(name), self.get(name), self.kube.get("v1", "Namespace", self.working(name))]
-        return {
-            f"{item['kind']}/{item['metadata']['name']}": f"generation {item['metadata']['generation']}"
-            if item["kind"] in ("HostedCluster", "NodePool")
-            else item["metadata"]["resourceVersion"]
-            for item in objects
-        }
+
+        def version(item: Object) -> str:
+            metadata = item["metadata"]
+            if item["kind"] in ("HostedCluster", "NodePool"):
+                return f"generation {metadata['generation']}"
+            token = f"token {metadata.get('annotations', {}).get(f'{self.group}/lock-token')}"
+            return f"{token}, {item.get('data')}" if item["kind"] == "Secret" else str(metadata["resourceVersion"])
+
+        return {f"{item['kind']}/{item['metadata']['name']}": version(item) for item in objects}
 
     def lease(self, name: str = "demo") -> Object:
         lease = self.kube.find("coordination.k8s.io/v1", "Lease", lease_name(self.namespace, name), SITE_NAMESPACE)

@@ -35,7 +35,7 @@ def hosted_cluster(namespace: str, name: str = "demo", fault: str = "", status_o
                 "managementType": "Managed",
                 "managed": {"storage": {"type": "PersistentVolume", "persistentVolume": {"size": "8Gi"}}},
             },
-            "platform": {"type": "None"},
+            "platform": {"type": "KubeVirt"},
             "services": [{"service": name, "servicePublishingStrategy": {"type": kind}} for name, kind in services.items()],
         },
     }
@@ -51,6 +51,6 @@ def node_pool(namespace: str, cluster: str = "demo", name: str = "workers", repl
             "replicas": replicas,
             "release": {"image": RELEASE},
             "management": {"upgradeType": "Replace"},
-            "platform": {"type": "None"},
+            "platform": {"type": "KubeVirt", "kubevirt": {"rootVolume": {"type": "Persistent"}}},
         },
     }

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import copy
 import functools
+import json
 from dataclasses import replace
 from typing import Any
 
 import jsonschema
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.crds import COLLECTION_CRDS, load_crd
-from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.status import (
-    ControlPlane,
-    hosted_cluster_status,
-    node_pool_status,
-)
+from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.pools import node_pool_status
+from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.status import ControlPlane, hosted_cluster_status
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import status as order_status
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Failure, config_version
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.next_action import next_action
@@ -155,7 +154,7 @@ def test_a_cluster_as_ordered_is_ready() -> None:
     assert status["configVersion"] == config_version(order())
     assert status["clusterReference"] == REFERENCE
     assert status["apiURL"] == "https://api.demo.example.com:6443"
-    assert status["consoleURL"] == "https://console-openshift-console.apps.demo.example.com"
+    assert "consoleURL" not in status  # the domain is known, the address of the console is not
     assert status["nodeRequests"] == [{"resourceClass": "large", "numberOfNodes": 3}]
     assert status["nodeSets"] == [{"resourceClass": "large", "requested": 3, "ready": 3}]
     assert message_of(status, "NodesReady") == "3 of 3 nodes ready"
@@ -640,21 +639,95 @@ def test_the_reference_is_complete_or_not_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("endpoint", "dns", "api", "console"),
+    ("endpoint", "api"),
     [
-        ({"host": "1.2.3.4", "port": 443}, {}, "https://1.2.3.4:443", None),
-        ({"host": "fd00::1", "port": 6443}, {"baseDomain": ""}, "https://[fd00::1]:6443", None),
-        ({}, {"baseDomain": "x.org", "baseDomainPrefix": "p"}, None, "https://console-openshift-console.apps.p.x.org"),
-        (None, {"baseDomain": "x.org", "baseDomainPrefix": ""}, None, "https://console-openshift-console.apps.x.org"),
-        ({"host": "", "port": 443}, None, None, None),
-        ({"host": "1.2.3.4", "port": 0}, None, None, None),
+        ({"host": "1.2.3.4", "port": 443}, "https://1.2.3.4:443"),
+        ({"host": "fd00::1", "port": 6443}, "https://[fd00::1]:6443"),
+        ({}, None),
+        (None, None),
+        ({"host": "", "port": 443}, None),
+        ({"host": "1.2.3.4", "port": 0}, None),
     ],
 )
-def test_addresses(endpoint: Any, dns: Any, api: str | None, console: str | None) -> None:
+def test_address_of_the_api_server(endpoint: Any, api: str | None) -> None:
     cluster = hosted_cluster()
-    cluster["spec"]["dns"], cluster["status"]["controlPlaneEndpoint"] = dns, endpoint
-    status = derive(ready_order(), observed_with(node_pool(3), cluster=cluster))
-    assert (status.get("apiURL"), status.get("consoleURL")) == (api, console)
+    cluster["status"]["controlPlaneEndpoint"] = endpoint
+    assert derive(ready_order(), observed_with(node_pool(3), cluster=cluster)).get("apiURL") == api
+
+
+def test_console_that_was_observed_stays_with_its_cluster() -> None:
+    observed = replace(HEALTHY, cluster=replace(HEALTHY.cluster, console_url="https://console.x.org"))
+    assert derive(ready_order(), observed)["consoleURL"] == "https://console.x.org"
+
+
+# Versions
+
+
+@pytest.mark.parametrize(
+    ("changes", "version"),
+    [
+        ({}, None),
+        ({"version": "image"}, {"desired": "image"}),
+        ({"version": "image", "desired_version": "4.17.1"}, {"desired": "4.17.1"}),
+        (
+            {"version": "4.17.1", "running_version": "4.17.0", "available_updates": ("4.17.1", "4.17.2")},
+            {"running": "4.17.0", "desired": "4.17.1", "availableUpdates": ["4.17.1", "4.17.2"]},
+        ),
+    ],
+)
+def test_versions_as_far_as_the_provider_knows_them(changes: Any, version: Any) -> None:
+    observed = replace(HEALTHY, cluster=replace(HEALTHY.cluster, **changes))
+    assert derive(ready_order(), observed).get("version") == version
+
+
+def test_versions_that_a_cluster_makes_up_fit_the_schema() -> None:
+    hostile = replace(HEALTHY.cluster, running_version="9" * 999, desired_version="8" * 999, available_updates=("7" * 999,) * 999)
+    version = derive(ready_order(), replace(HEALTHY, cluster=hostile))["version"]
+    assert max(map(len, (version["running"], version["desired"], *version["availableUpdates"]))) <= 255
+    assert len(version["availableUpdates"]) == 100
+
+
+def test_versions_stay_while_the_provider_cannot_be_asked() -> None:
+    known = stored(ready_order(), ready_order().status | {"version": {"running": "4.17.0", "desired": "4.17.1", "availableUpdates": ["x"]}})
+    assert derive(known, ObservedState(unknown_cluster(known, KubeError("away")), True))["version"] == known.status["version"]
+
+
+# An update that is refused
+
+
+def test_refused_update_fails_the_order_and_leaves_the_cluster_available() -> None:
+    before = ready_order()
+    new = changed(before, templateParameters=json.dumps({"size": 2}))
+    refused = replace(
+        HEALTHY.cluster, status="failed", status_details="refused: too old", retryable=False, updating=True, change_refused=True
+    )
+    status = derive(new, replace(HEALTHY, cluster=refused), outcome=provisioned(new))
+    assert (status["phase"], status["failure"]["reason"], status["failure"]["message"]) == ("Failed", "ClusterFailed", "refused: too old")
+    assert "nextAttempt" not in status["failure"]
+    assert state_of(status, "ClusterAvailable") == ("True", "Available")
+    over = derive(stored(new, status), HEALTHY)
+    assert (over["phase"], over.get("failure")) == ("Ready", None)
+
+
+# Nodes that nothing counts
+
+
+def test_cluster_whose_nodes_nothing_counts_is_ready_once_it_is_installed() -> None:
+    uncounted = replace(HEALTHY.cluster, node_sets=(replace(HEALTHY.cluster.node_sets[0], ready=0, counted=False),))
+    status = derive(order(), replace(HEALTHY, cluster=uncounted), outcome=provisioned(order()))
+    assert state_of(status, "NodesReady") == ("Unknown", "NodesNotCounted")
+    assert message_of(status, "NodesReady") == "The provider cannot count the nodes of large"
+    assert (status["phase"], status["readyNodes"]) == ("Ready", "?/3")
+    assert status["nodeSets"] == [{"resourceClass": "large", "requested": 3}]
+    assert "nodeRequests" not in status
+    again = stored(order(), status)
+    assert derive(again, ObservedState(unknown_cluster(again, KubeError("away")), True))["readyNodes"] == "?/3"
+
+
+def test_uncounted_nodes_of_a_class_that_is_not_ordered_are_surplus() -> None:
+    uncounted = replace(HEALTHY.cluster.node_sets[0], resource_class="small", counted=False)
+    status = derive(order(), replace(HEALTHY, cluster=replace(HEALTHY.cluster, node_sets=(*HEALTHY.cluster.node_sets, uncounted))))
+    assert state_of(status, "NodesReady") == ("False", "ScalingDown")
 
 
 def test_texts_of_others_fit_the_schema() -> None:
@@ -669,7 +742,7 @@ def test_texts_of_others_fit_the_schema() -> None:
 def test_from_order_to_ready_with_the_states_of_the_sandbox() -> None:
     """The stand-in of HyperShift as it goes: nothing, starting, available, first node, all nodes."""
     image = {"release": {"image": "ocp-release:4.17.0-x86_64"}}
-    cluster: Object = {"metadata": {"name": "demo", "generation": 1}, "spec": image}
+    cluster: Object = {"metadata": {"name": "demo", "namespace": "orders", "generation": 1}, "spec": image}
     pool = node_pool(None)
     pool["spec"] |= image
     item, phases, nodes = order(), [], []

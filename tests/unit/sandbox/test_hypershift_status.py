@@ -7,23 +7,27 @@ from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.nodes import ready_count
+from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.pools import node_pool_status
 from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.status import (
     FAULT,
+    VALID_RELEASE_IMAGE,
     ControlPlane,
     Faults,
     Object,
+    Problem,
     conditions,
     hosted_cluster_status,
-    node_pool_status,
+    invalid_networks,
     release_version,
     wanted_nodes,
 )
 
 OLD, NEW = "quay.io/openshift-release-dev/ocp-release:4.17.0-x86_64", "quay.io/openshift-release-dev/ocp-release:4.18.1-x86_64"
+PATCH = "quay.io/openshift-release-dev/ocp-release:4.17.5-x86_64"
 EARLY, LATE, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z", "2026-01-01T00:10:00Z"
 STARTING = ControlPlane()
 UP = ControlPlane(available=True, host="127.0.0.1", port=6443)
-NO_PULL_SECRET = ControlPlane(problem=("SecretNotFound", "pull secret pull-secret not found"))
+NO_PULL_SECRET = ControlPlane(problem=Problem(VALID_RELEASE_IMAGE, "SecretNotFound", "pull secret pull-secret not found"))
 
 
 def hosted_cluster(fault: str = "", image: str = OLD) -> Object:
@@ -66,8 +70,9 @@ def condition(item: Object, kind: str) -> Object:
     return found[0]
 
 
-def holding(item: Object) -> dict[str, bool]:
-    return {entry["type"]: entry["status"] == "True" for entry in item["status"]["conditions"]}
+def holding(item: Object) -> dict[str, bool | None]:
+    """Whether each condition holds; None where that is Unknown."""
+    return {entry["type"]: {"True": True, "False": False}.get(entry["status"]) for entry in item["status"]["conditions"]}
 
 
 def releases(cluster: Object) -> list[tuple[str, str]]:
@@ -83,7 +88,7 @@ def releases(cluster: Object) -> list[tuple[str, str]]:
         pytest.param(
             "",
             [(STARTING, 0)],
-            {"Available": False, "Degraded": False, "Progressing": True, "ValidConfiguration": True, "ClusterVersionSucceeding": False},
+            {"Available": False, "Degraded": None, "Progressing": True, "ValidConfiguration": True, "ClusterVersionSucceeding": None},
             id="not available yet",
         ),
         pytest.param(
@@ -107,15 +112,21 @@ def releases(cluster: Object) -> list[tuple[str, str]]:
         pytest.param(
             "",
             [(NO_PULL_SECRET, 0)],
-            {"Available": False, "ValidConfiguration": False, "ReconciliationSucceeded": False, "Degraded": False},
+            {
+                "Available": False,
+                "ValidReleaseImage": False,
+                "ValidConfiguration": True,
+                "ReconciliationSucceeded": False,
+                "Degraded": None,
+            },
             id="no pull secret",
         ),
         pytest.param("degraded", [(UP, 3), (UP, 3)], {"Available": True, "Degraded": True, "Progressing": False}, id="degraded"),
-        pytest.param("degraded", [(STARTING, 0)], {"Available": False, "Degraded": False}, id="degraded but not available"),
+        pytest.param("degraded", [(STARTING, 0)], {"Available": False, "Degraded": None}, id="degraded but not available"),
         pytest.param("", [(UP, 3), (UP, 3), (STARTING, 3)], {"Available": False, "Progressing": False}, id="control plane lost"),
     ],
 )
-def test_conditions_of_a_hosted_cluster(fault: str, reconciles: list[tuple[ControlPlane, int]], expected: dict[str, bool]) -> None:
+def test_conditions_of_a_hosted_cluster(fault: str, reconciles: list[tuple[ControlPlane, int]], expected: dict[str, bool | None]) -> None:
     cluster = hosted_cluster(fault)
     for plane, nodes in reconciles:
         cluster = reconciled(cluster, plane, nodes)
@@ -141,14 +152,13 @@ def test_control_plane_that_moved_is_published_at_its_new_port() -> None:
 
 
 def test_missing_pull_secret_is_the_reason_that_users_see() -> None:
-    cluster = reconciled(hosted_cluster(), NO_PULL_SECRET)
-    for kind in ("ValidConfiguration", "Available"):
-        assert (condition(cluster, kind)["reason"], condition(cluster, kind)["message"]) == NO_PULL_SECRET.problem
+    valid = condition(reconciled(hosted_cluster(), NO_PULL_SECRET), "ValidReleaseImage")
+    assert (valid["status"], valid["reason"], valid["message"]) == ("False", "SecretNotFound", "pull secret pull-secret not found")
 
 
 def test_solved_problem_is_removed_from_the_status() -> None:
     cluster = reconciled(reconciled(hosted_cluster(), NO_PULL_SECRET, 0, EARLY), UP, 0, LATE)
-    assert condition(cluster, "ValidConfiguration")["reason"] == "AsExpected"
+    assert condition(cluster, "ValidReleaseImage")["reason"] == "AsExpected"
     assert "pull secret" not in str(cluster["status"])
 
 
@@ -168,7 +178,7 @@ def test_version_is_completed_once_there_are_nodes() -> None:
 
 
 def test_version_is_not_completed_by_nodes_of_a_lost_control_plane() -> None:
-    assert releases(reconciled(reconciled(hosted_cluster(), STARTING), STARTING, 3)) == [("4.17.0", "Partial")]
+    assert releases(reconciled(reconciled(hosted_cluster(), STARTING), STARTING, 3)) == [("", "Partial")]
 
 
 def test_new_release_is_partial_first_and_then_completed_before_the_old_one() -> None:
@@ -188,12 +198,33 @@ def test_cluster_stays_available_during_an_update() -> None:
     assert condition(announced, "Available")["lastTransitionTime"] == EARLY
 
 
-def test_return_to_the_old_release_is_a_release_of_its_own() -> None:
+def test_return_to_an_old_release_is_a_release_of_its_own() -> None:
     cluster = installed()
-    for image in (NEW, OLD):
+    for image in (PATCH, OLD):
         cluster = changed(cluster, release={"image": image})
         cluster = reconciled(reconciled(cluster, UP, 3), UP, 3)
-    assert releases(cluster) == [("4.17.0", "Completed"), ("4.18.1", "Completed"), ("4.17.0", "Completed")]
+    assert releases(cluster) == [("4.17.0", "Completed"), ("4.17.5", "Completed"), ("4.17.0", "Completed")]
+
+
+def test_refused_release_leaves_the_history_alone() -> None:
+    updated = reconciled(reconciled(changed(installed(), release={"image": NEW}), UP, 3), UP, 3)
+    cluster = reconciled(changed(updated, release={"image": OLD}), UP, 3)
+    assert releases(cluster) == [("4.18.1", "Completed"), ("4.17.0", "Completed")]
+    assert cluster["status"]["version"]["desired"]["image"] == NEW
+    assert reconciled(cluster, UP, 3, LATE)["status"] == cluster["status"]
+
+
+@pytest.mark.parametrize(
+    ("networking", "words"),
+    [
+        ({}, ""),
+        ({"clusterNetwork": [{"cidr": "10.0.0.0/14"}], "serviceNetwork": [{"cidr": "172.31.0.0/16"}]}, ""),
+        ({"clusterNetwork": [{"cidr": "10.0.0.0/14"}], "serviceNetwork": [{"cidr": "fd02::/112"}]}, "different IP versions"),
+    ],
+)
+def test_networks_of_different_ip_versions_are_refused(networking: Object, words: str) -> None:
+    assert words in invalid_networks({"spec": {"networking": networking}})
+    assert bool(words) == bool(invalid_networks({"spec": {"networking": networking}}))
 
 
 @pytest.mark.parametrize(
@@ -302,7 +333,7 @@ def test_autoscaled_pool_is_ready_with_its_minimum() -> None:
 def test_pool_has_no_version_before_the_control_plane_is_available() -> None:
     waiting = reconciled_pool(node_pool(), 0, STARTING)
     assert "version" not in waiting["status"]
-    assert not holding(waiting)["UpdatingVersion"]
+    assert holding(waiting)["UpdatingVersion"]
     assert reconciled_pool(waiting, 3)["status"]["version"] == "4.17.0"
 
 
@@ -354,17 +385,17 @@ def test_reconcile_of_a_pool_never_changes_its_input() -> None:
 
 
 def test_time_of_a_transition_moves_only_with_the_status() -> None:
-    first = conditions([], [("Available", False, "Waiting", "not yet"), ("Degraded", False, "AsExpected", "")], 1, EARLY)
-    second = conditions(first, [("Available", False, "StillWaiting", "soon"), ("Degraded", False, "AsExpected", "")], 2, LATE)
-    third = conditions(second, [("Available", True, "AsExpected", ""), ("Degraded", False, "AsExpected", "")], 2, LATER)
+    first = conditions([], [("Available", "False", "Waiting", "not yet"), ("Degraded", "False", "AsExpected", "")], 1, EARLY)
+    second = conditions(first, [("Available", "False", "StillWaiting", "soon"), ("Degraded", "False", "AsExpected", "")], 2, LATE)
+    third = conditions(second, [("Available", "True", "AsExpected", ""), ("Degraded", "False", "AsExpected", "")], 2, LATER)
     assert [entry["lastTransitionTime"] for entry in second] == [EARLY, EARLY]
     assert (second[0]["reason"], second[0]["message"], second[0]["observedGeneration"]) == ("StillWaiting", "soon", 2)
     assert [entry["lastTransitionTime"] for entry in third] == [LATER, EARLY]
 
 
 def test_condition_that_is_no_longer_given_is_dropped() -> None:
-    known = conditions([], [("Available", True, "AsExpected", ""), ("Old", True, "AsExpected", "")], 1, EARLY)
-    assert [entry["type"] for entry in conditions(known, [("Available", True, "AsExpected", "")], 1, LATE)] == ["Available"]
+    known = conditions([], [("Available", "True", "AsExpected", ""), ("Old", "True", "AsExpected", "")], 1, EARLY)
+    assert [entry["type"] for entry in conditions(known, [("Available", "True", "AsExpected", "")], 1, LATE)] == ["Available"]
 
 
 def test_every_condition_has_what_the_api_requires() -> None:
@@ -376,7 +407,7 @@ def test_every_condition_has_what_the_api_requires() -> None:
     ):
         for entry in item["status"]["conditions"]:
             assert entry["reason"], entry
-            assert entry["status"] in ("True", "False"), entry
+            assert entry["status"] in ("True", "False", "Unknown"), entry
             assert entry["lastTransitionTime"] == EARLY, entry
         assert len(item["status"]["conditions"]) == len(holding(item))
 

@@ -24,15 +24,20 @@ def observed_cluster(ref: ClusterRef, cluster: Object | None, deployments: Seque
         return ObservedCluster(status="cleanup" if deployments else "absent", node_sets=node_sets)
     conditions = dict(_conditions(cluster))
     state, details = _state(cluster, conditions, node_sets)
+    version = _version(cluster, deployments)
+    installed = bool(((cluster.get("status") or {}).get("initialization") or {}).get("controlPlaneInitialized"))
+    updating = _is_updating(cluster) or any(item.updating for item in node_sets)
     return ObservedCluster(
         internal_id=f"{ref.namespace}/{ref.name}",
         status=state,
         status_details=details,
         node_sets=node_sets,
         api_url=api_url((cluster.get("spec") or {}).get("controlPlaneEndpoint")),
-        version=_version(cluster, deployments),
-        installed=bool(((cluster.get("status") or {}).get("initialization") or {}).get("controlPlaneInitialized")),
-        updating=_is_updating(cluster) or any(item.updating for item in node_sets),
+        version=version,
+        # Cluster API reports no version that is rolled out completely: it is known while nothing is rolled out.
+        running_version=version if installed and not updating else "",
+        installed=installed,
+        updating=updating,
         created_at=parse_time(cluster["metadata"].get("creationTimestamp")),
         conditions=conditions,
     )

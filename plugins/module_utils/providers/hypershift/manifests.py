@@ -12,6 +12,7 @@ from ...kube.kinds import register
 from ..base import ClusterRef
 from ..model import ClusterRequest
 from ..objects import metadata, secret
+from .encryption import aescbc, new_key
 from .identity import CONFIGURED, identity_providers, names_of
 from .node_pools import API_VERSION, GROUP, node_pools
 
@@ -19,14 +20,17 @@ register(GROUP, "HostedCluster", "hostedclusters")
 # How each service of a control plane is published where the request does not say.
 PUBLISHING = {"APIServer": "LoadBalancer", "OAuthServer": "Route", "Konnectivity": "Route", "Ignition": "Route"}
 
+KUBEVIRT, PASSTHROUGH = "KubeVirt", "baseDomainPassthrough"
+
 
 class Manifests:
-    """The objects of one request."""
+    """The objects of one request. Of a cluster that is `present`, what is decided at its creation stays."""
 
-    def __init__(self, ref: ClusterRef, request: ClusterRequest) -> None:
+    def __init__(self, ref: ClusterRef, request: ClusterRequest, present: Object | None = None) -> None:
         self._ref = ref
         self._request = request
         self._settings = request.settings
+        self._present: Object = (present or {}).get("spec") or {}
 
     def objects(self) -> list[Object]:
         return [*self._secrets(), self.hosted_cluster(), *node_pools(self._ref, self._request)]
@@ -36,7 +40,34 @@ class Manifests:
         secrets = [secret(self._ref, f"{name}-pull-secret", {".dockerconfigjson": values["pull_secret"]}, "kubernetes.io/dockerconfigjson")]
         if values.get("ssh_public_key"):
             secrets.append(secret(self._ref, f"{name}-ssh-key", {"id_rsa.pub": values["ssh_public_key"]}))
+        if self._secret_encryption() == aescbc(self._ref):
+            secrets.append(new_key(self._ref))
         return [*secrets, *(secret(self._ref, extra, content) for extra, content in values["extra"].items())]
+
+    def _secret_encryption(self) -> Object | None:
+        """HyperShift encrypts the Secrets of a cluster on KubeVirt by itself, and those of others only if it gets a key."""
+        if self._settings["platform"].get("type") == KUBEVIRT:
+            return None
+        return self._present.get("secretEncryption") if self._present else aescbc(self._ref)
+
+    def _platform(self) -> Object:
+        """The platform of the HostedCluster. A cluster on KubeVirt without a domain is named below that of the hub's applications."""
+        platform, domain = dict(self._settings["platform"]), self._settings.get("base_domain")
+        if platform.get("type") != KUBEVIRT:
+            return platform
+        settings = dict(platform.get(KUBEVIRT.lower()) or {})
+        present = ((self._present.get("platform") or {}).get(KUBEVIRT.lower()) or {}).get(PASSTHROUGH)
+        passthrough = present if self._present else settings.get(PASSTHROUGH, None if domain else True)
+        if passthrough is not None:
+            settings[PASSTHROUGH] = passthrough
+        return {**platform, **({KUBEVIRT.lower(): settings} if settings else {})}
+
+    def _etcd(self) -> Object:
+        if self._present.get("etcd"):
+            return dict(self._present["etcd"])
+        settings = {"size": self._settings["etcd_storage_size"], "storageClassName": self._settings.get("etcd_storage_class")}
+        volume = {name: value for name, value in settings.items() if value}
+        return {"managementType": "Managed", "managed": {"storage": {"type": "PersistentVolume", "persistentVolume": volume}}}
 
     def hosted_cluster(self) -> Object:
         settings, name = self._settings, self._ref.name
@@ -44,7 +75,7 @@ class Manifests:
         spec: Object = {
             "release": {"image": self._request.version},
             "pullSecret": {"name": f"{name}-pull-secret"},
-            "platform": settings["platform"],
+            "platform": self._platform(),
             "networking": {
                 "clusterNetwork": [{"cidr": settings["pod_network_cidr"]}],
                 "serviceNetwork": [{"cidr": settings["service_network_cidr"]}],
@@ -52,15 +83,14 @@ class Manifests:
             },
             "controllerAvailabilityPolicy": settings["control_plane_availability"],
             "infrastructureAvailabilityPolicy": settings.get("infrastructure_availability") or settings["control_plane_availability"],
-            "etcd": {
-                "managementType": "Managed",
-                "managed": {"storage": {"type": "PersistentVolume", "persistentVolume": {"size": "8Gi"}}},
-            },
+            "etcd": self._etcd(),
             "services": [
                 {"service": service, "servicePublishingStrategy": {"type": how} if isinstance(how, str) else how}
                 for service, how in publishing.items()
             ],
         }
+        if encryption := self._secret_encryption():
+            spec["secretEncryption"] = encryption
         if self._request.secrets.get("ssh_public_key"):
             spec["sshKey"] = {"name": f"{name}-ssh-key"}
         if settings.get("base_domain"):

@@ -43,9 +43,7 @@ def node_pools(ref: ClusterRef, request: ClusterRequest) -> list[Object]:
 def _node_pool(ref: ClusterRef, request: ClusterRequest, nodes: NodeRequest) -> Object:
     settings, resource_class = request.settings, nodes.resource_class
     kind = str(settings["platform"].get("type"))
-    own = {
-        field: settings[setting][resource_class] for setting, (field, _kind) in BY_CLASS.items() if resource_class in settings[setting]
-    }
+    own = {field: settings[setting][resource_class] for setting, (field, _kind) in BY_CLASS.items() if resource_class in settings[setting]}
     platform = own.pop("platform", settings["node_platform"])
     spec = {
         "release": {"image": request.version},

@@ -4,22 +4,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from ...common.types import Object
-from ...kube.errors import Invalid
-from ...kube.untrusted import kubeconfig_of
+from ...kube.client import Kube
+from ...kube.errors import Invalid, KubeError
+from ...kube.untrusted import kubeconfig_of, target_of
 from .. import resources
 from ..base import ClusterRef, NoSuchCluster, NotReadyYet, Provider
-from ..model import ClusterRequest, IdentityProvider, Kubeconfig, NodeRequest, ObservedCluster, ResourceSet
+from ..model import AVAILABLE, ClusterRequest, IdentityProvider, Kubeconfig, NodeRequest, ObservedCluster, ResourceSet
 from ..objects import resource_class_of, selector
+from .console import LIMITS as CONSOLE_LIMITS
+from .console import console_url
+from .encryption import key_name, with_present_key
 from .identity import foreign_providers, identity_entry, identity_patch, identity_providers, identity_secret_name, with_foreign_providers
 from .manifests import Manifests
+from .networks import require_one_family
 from .node_pools import API_VERSION, IN_PLACE, REPLACE, has_class_settings, node_pool, with_upgrade_type
-from .observe import domain_of, observed_cluster
+from .observe import domain_of, observed_cluster, with_console
 
 NAMESPACE_LIMIT = 63
+LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 AVAILABILITY = ["SingleReplica", "HighlyAvailable"]
 
 
@@ -41,6 +48,8 @@ class ClusterProvider(Provider):
         "network_type": {"type": "str", "default": "OVNKubernetes"},
         "control_plane_availability": {"type": "str", "choices": AVAILABILITY, "default": "SingleReplica"},
         "infrastructure_availability": {"type": "str", "choices": AVAILABILITY},
+        "etcd_storage_size": {"type": "str", "default": "8Gi"},
+        "etcd_storage_class": {"type": "str"},
         "publishing": {"type": "dict", "default": {}},
         "configuration": {"type": "dict", "default": {}},
     }
@@ -56,31 +65,35 @@ class ClusterProvider(Provider):
 
     def create(self, request: ClusterRequest) -> ObservedCluster:
         cluster, pools = self._read_or_last()
-        return observed_cluster(self.ref, cluster, pools) if cluster else self._apply(request, None, pools)
+        recorded = ObservedCluster()
+        return observed_cluster(self.ref, cluster, pools, recorded) if cluster else self._apply(recorded, request, None, pools)
 
     def update(self, observed: ObservedCluster, request: ClusterRequest) -> ObservedCluster:
-        return self._apply(request, *self._read_or_last())
+        return self._apply(observed, request, *self._read_or_last())
 
-    def _apply(self, request: ClusterRequest, cluster: Object | None, pools: list[Object]) -> ObservedCluster:
+    def _apply(self, recorded: ObservedCluster, request: ClusterRequest, cluster: Object | None, pools: list[Object]) -> ObservedCluster:
         """Apply the objects of the request, and delete NodePools of classes that it does not have."""
         if cluster is None:
+            require_one_family(request.settings)
             self._require_free_control_plane()
-        wanted = Manifests(self.ref, request)
+        wanted = Manifests(self.ref, request, cluster)
         items = wanted.objects()
         wanted_pools = {item["metadata"]["name"] for item in items if item["kind"] == "NodePool"}
         known = [self._without_providers(cluster, wanted.hosted_cluster()), *pools, *self._secrets()] if cluster else pools
-        changes = self.writer.apply(items, _in_view_of, known)
+        changes = self.writer.apply(items, self._in_view_of, known)
         changes += self.writer.delete(pool for pool in pools if pool["metadata"]["name"] not in wanted_pools)
         self.changes += changes
         after = [change.after for change in changes if change.after]
-        return self.observe_objects(ObservedCluster(), after)
+        return self.observe_objects(recorded, after)
 
     def _require_free_control_plane(self) -> None:
         """HyperShift puts the control plane into a namespace of both names, and would use one that exists for something else."""
         name = f"{self.ref.namespace}-{self.ref.name}"
-        if len(name) > NAMESPACE_LIMIT:
+        if len(name) > NAMESPACE_LIMIT or not LABEL.fullmatch(name):
             raise Invalid(
-                f"The names are too long for HyperShift, which joins them to the namespace {name} of at most 63 characters.", ["name"]
+                f"HyperShift would create the control plane in the namespace {name}, of both names: shorten or change them until that is a "
+                "name of at most 63 small letters, digits and dashes.",
+                ["name"],
             )
         if self.ref.kube.find("v1", "Namespace", name):
             raise NotReadyYet(f"The namespace {name}, in which HyperShift would create the control plane, exists for something else.")
@@ -100,17 +113,27 @@ class ClusterProvider(Provider):
         return not remains and not pools
 
     def _secrets(self) -> list[Object]:
-        """The Secrets of the cluster, in one request."""
-        return list(self.ref.kube.list_all("v1", "Secret", self.ref.namespace, selector(self.ref)))
+        """The Secrets of the cluster, in one request. HyperShift copies labels of the HostedCluster to Secrets that it owns."""
+        found = self.ref.kube.list_all("v1", "Secret", self.ref.namespace, selector(self.ref))
+        return [item for item in found if not item["metadata"].get("ownerReferences")]
 
     def status(self, observed: ObservedCluster) -> ObservedCluster:
         self._last_read = self._read()
-        return observed_cluster(self.ref, *self._last_read)
+        return observed_cluster(self.ref, *self._last_read, observed)
 
     def observe_objects(self, observed: ObservedCluster, items: Sequence[Object]) -> ObservedCluster:
         clusters = [item for item in items if item["kind"] == "HostedCluster" and item["metadata"]["name"] == self.ref.name]
         pools = [item for item in items if item["kind"] == "NodePool"]
-        return observed_cluster(self.ref, clusters[0] if clusters else None, pools)
+        return observed_cluster(self.ref, clusters[0] if clusters else None, pools, observed)
+
+    def observe_inside(self, observed: ObservedCluster) -> ObservedCluster:
+        if observed.console_url or not observed.installed or not observed.is_true(AVAILABLE):
+            return observed
+        try:
+            found = console_url(Kube(target_of(self.kubeconfig(observed).content, foreign=False), limits=CONSOLE_LIMITS))
+        except KubeError:  # what the cluster does not tell now, it tells at the end of another run
+            return observed
+        return with_console(observed, found)
 
     def kubeconfig(self, observed: ObservedCluster) -> Kubeconfig:
         name = (self._existing().get("status") or {}).get("kubeconfig", {}).get("name")
@@ -150,7 +173,7 @@ class ClusterProvider(Provider):
             self.changes += self.writer.apply([pool])
         else:
             raise Invalid(f"{self.ref.name} has no nodes of another class, whose settings {resource_class} could have.", ["resource_class"])
-        return observed_cluster(self.ref, cluster, self._pools())
+        return observed_cluster(self.ref, cluster, self._pools(), observed)
 
     def add_identity_provider(self, observed: ObservedCluster, identity_provider: IdentityProvider) -> None:
         cluster = self._existing()
@@ -177,6 +200,14 @@ class ClusterProvider(Provider):
         secret = self.ref.kube.find("v1", "Secret", identity_secret_name(self.ref, name), self.ref.namespace)
         self.changes += self.writer.delete([secret] if secret else [])
 
+    def _in_view_of(self, wanted: Object, present: Object) -> Object:
+        """The wanted object with what stays of the one that exists."""
+        if wanted["kind"] == "NodePool":
+            return with_upgrade_type(wanted, present)
+        if wanted["kind"] == "Secret" and wanted["metadata"]["name"] == key_name(self.ref):
+            return with_present_key(wanted, present)
+        return with_foreign_providers(wanted, present)
+
     # Reads
 
     def _read_or_last(self) -> tuple[Object | None, list[Object]]:
@@ -195,8 +226,3 @@ class ClusterProvider(Provider):
 
     def _pools(self) -> list[Object]:
         return self.ref.kube.list_all(API_VERSION, "NodePool", self.ref.namespace, selector(self.ref))
-
-
-def _in_view_of(wanted: Object, present: Object) -> Object:
-    """The wanted object with what stays of the one that exists."""
-    return with_upgrade_type(wanted, present) if wanted["kind"] == "NodePool" else with_foreign_providers(wanted, present)
