@@ -96,7 +96,7 @@ def test_examples_of_reading_and_locking(hub: Access, tmp_path: Path) -> None:
     failure = {"reason": "TaskFailed", "message": "It broke.", "retryable": False, "attempts": 1}
     status = json.dumps({"status": {"phase": "Failed", "observedGeneration": 1, "failure": failure}})
     hub.kubectl("patch", "clusterorder", "second", "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p", status)
-    named = ("cluster_template_info", "cluster_lock", "cluster_lock_info", "cluster_order_info", "cluster_order_status")
+    named = ("cluster_template_info", "vm_class_info", "cluster_lock", "cluster_lock_info", "cluster_order_info", "cluster_order_status")
     played = run(hub, tmp_path, [task for module in named for task in examples(module)])
     assert played.code == 0, played.output
     # Leases outlive their orders, so another test may have counted before.
@@ -232,5 +232,5 @@ def test_documentation_can_be_read_on_a_terminal(tmp_path: Path) -> None:
         assert parts["return"], name
         if name.startswith(f"{COLLECTION}.s3_"):
             assert {"bucket", "endpoint_url"} <= parts["doc"]["options"].keys(), name
-        elif name != f"{COLLECTION}.cluster_template_info":
+        elif name not in (f"{COLLECTION}.cluster_template_info", f"{COLLECTION}.vm_class_info"):
             assert {"kubeconfig"} <= parts["doc"]["options"].keys(), name

@@ -45,6 +45,7 @@ MODULES = {path.stem for path in (ROOT / "plugins" / "modules").glob("*.py")}
 KINDS = ("plugins/inventory", "plugins/lookup", "extensions/eda/plugins/event_source")
 PLUGINS = {path.stem for kind in KINDS for path in (ROOT / kind).glob("*.py")}
 TEMPLATES = {path.parents[1].name for path in (ROOT / "roles").glob("*/meta/template.yml")}
+ROLES = {path.name for path in (ROOT / "roles").iterdir()}
 GROUPS = set(yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text())["action_groups"])
 
 FENCE = re.compile(r"^( *)(`{3,}|~{3,})(\w*)[^\n]*\n(.*?)^ *\2 *$", re.MULTILINE | re.DOTALL)
@@ -160,7 +161,7 @@ def bad_yaml(page: Page) -> Iterator[str]:
 
 
 def bad_names(page: Page) -> Iterator[str]:
-    known = PLAYBOOKS | RULEBOOKS | MODULES | PLUGINS | TEMPLATES | GROUPS
+    known = PLAYBOOKS | RULEBOOKS | MODULES | PLUGINS | ROLES | GROUPS
     for code in page.code:
         yield from (f"{found[0]}: there is no such thing here" for found in OURS.finditer(code) if found[1] not in known)
         for line in code.splitlines():

@@ -16,7 +16,8 @@ FOLDER = Path(next(iter(modules.__path__)))
 ROOT = FOLDER.parents[1]
 ALL = sorted(file.stem for file in FOLDER.glob("*.py") if not file.stem.startswith("_"))
 ON_S3 = [name for name in ALL if name.startswith("s3_")]
-ON_KUBERNETES = [name for name in ALL if name != "cluster_template_info" and name not in ON_S3]
+WITHOUT_CLUSTER = ["cluster_template_info", "vm_class_info"]
+ON_KUBERNETES = [name for name in ALL if name not in (*WITHOUT_CLUSTER, *ON_S3)]
 CONNECTED = [*ON_KUBERNETES, *ON_S3]
 # What Ansible must never show. A public key is not one, and its option says so.
 SECRET_OPTIONS = {"kubeconfig", "api_key", "password", "client_key", "secret_key", "session_token", "secrets", "template_parameters"}
