@@ -13,9 +13,10 @@ try:
 except ImportError:
     from yaml import SafeLoader  # type: ignore[assignment]
 
-__all__ = ["COLLECTION_CRDS", "SafeLoader", "crds_in", "load_crd"]
+__all__ = ["AGENTS_CRD", "COLLECTION_CRDS", "SafeLoader", "crds_in", "load_crd"]
 
 COLLECTION_CRDS = Path(__file__).parents[1] / "crds"
+AGENTS_CRD = Path(__file__).parent / "agents_crd.yaml"
 
 
 def load_crd(path: Path, group: str | None = None) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from . import gobuild, upstream
 from .capi import ClusterApi
 from .cluster import Cluster
-from .crds import COLLECTION_CRDS, crds_in
+from .crds import AGENTS_CRD, COLLECTION_CRDS, crds_in, load_crd
 from .processes import Process, read_json, write_json
 from .s3 import ObjectStore
 from .screen import UserError
@@ -116,7 +116,7 @@ class Supervisor:
                 self._clusters[name] = cluster
                 if name == HUB:
                     hypershift = crds_in(Path(wanted.hypershift_crds)) if wanted.hypershift_crds else upstream.hypershift_crds()
-                    await cluster.install_crds("crds.json", crds_in(COLLECTION_CRDS) + hypershift)
+                    await cluster.install_crds("crds.json", [*crds_in(COLLECTION_CRDS), *hypershift, load_crd(AGENTS_CRD)])
                     await cluster.apply("site.json", site_objects())
         if not (self._standin and self._standin.running):
             await self._start_standin(self._clusters[HUB], wanted.status_only)

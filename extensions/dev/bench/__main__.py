@@ -9,6 +9,7 @@ from ...sandbox.build import build
 from ...sandbox.sandbox import Sandbox
 from ...sandbox.screen import heading, run_command
 from .event_rows import busy_webhooks, coalesced, fifty_by_rulebook, status_lag, ten_thousand_orders, thousand_orders
+from .host_rows import host_claims
 from .order_rows import contention, fifty_orders, one_order, usual_way
 from .s3_rows import s3_coordination
 from .sandbox_rows import control_planes, many_status_only
@@ -25,7 +26,13 @@ def main() -> int:
             sandbox.down()
             load.up(status_only=True, attached=True)
             usual_time = usual_way(load)
-            rows += [*one_order(load, usual_time), *fifty_orders(load, usual_time), *contention(load), *s3_coordination(load)]
+            rows += [
+                *one_order(load, usual_time),
+                *fifty_orders(load, usual_time),
+                *contention(load),
+                *host_claims(load),
+                *s3_coordination(load),
+            ]
             table(rows)
             events = [*busy_webhooks(load), *fifty_by_rulebook(load), *thousand_orders(load), *status_lag(load), *coalesced(load)]
             events += ten_thousand_orders(load)  # last: the load of so many objects would be in the figures of the others

@@ -18,6 +18,7 @@ from ....plugins.module_utils.kube.client import Kube
 from .. import gobuild
 from ..cluster import Cluster
 from ..processes import ProcessDied
+from .agents import Agents, agent_namespace
 from .console import publish
 from .hub import NODE_POOL, Hub, connect, is_deleting, key_of, unreachable_kubeconfig
 from .nodes import HostedNodes, Machines, ready_count
@@ -99,6 +100,7 @@ class Operator:
 
     def __init__(self, hub: Kube, folder: Path, status_only: bool) -> None:
         self._hub = Hub(hub, self._changed)
+        self._agents = Agents(hub, self._agents_changed)
         self._folder = folder
         self._status_only = status_only
         self._queue = WorkQueue(self._reconcile)
@@ -112,14 +114,16 @@ class Operator:
         """Work until cancelled; then end every process."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                for informer in self._hub.informers:
+                informers = (*self._hub.informers, self._agents.informer)
+                for informer in informers:
                     tasks.create_task(informer.follow())
-                for informer in self._hub.informers:
+                for informer in informers:
                     await informer.listed.wait()
                 (self._folder / "ready").touch()
                 tasks.create_task(self._requeue_crashed())
                 for _worker in range(WORKERS):
                     tasks.create_task(self._queue.work())
+                    tasks.create_task(self._agents.queue.work())
         finally:
             await asyncio.gather(*(plane.stop() for plane in self._planes.values()))
 
@@ -127,6 +131,11 @@ class Operator:
         """The key of a NodePool is that of its HostedCluster."""
         name = item["spec"]["clusterName"] if item["kind"] == NODE_POOL else item["metadata"]["name"]
         self._queue.add(Key(item["metadata"]["namespace"], name))
+
+    def _agents_changed(self, namespace: str) -> None:
+        for cluster in self._hub.hosted_clusters.all():
+            if agent_namespace(cluster) == namespace:
+                self._queue.add_coalesced(key_of(cluster))
 
     async def _requeue_crashed(self) -> None:
         """Restart control planes that have crashed, as a kubelet would."""
@@ -149,6 +158,7 @@ class Operator:
         stuck = plane.problem is not None and plane.problem.condition == RECONCILED and not plane.available
         ready = 0 if stuck else await self._node_pools(cluster, [pool for pool in pools if not is_deleting(pool)], plane)
         for pool in filter(is_deleting, pools):
+            await self._agents.unbind_all(pool)
             await self._remove_finalizer(pool)
         await self._publish_console(cluster)
         await self._hub.write_status(cluster, hosted_cluster_status(cluster, plane, ready, _now()))
@@ -185,6 +195,7 @@ class Operator:
         """
         for pool in pools:
             if is_deleting(pool):
+                await self._agents.unbind_all(pool)
                 await self._remove_finalizer(pool)
             elif cluster:
                 await self._hub.delete(pool)
@@ -266,16 +277,12 @@ class Operator:
             references = pool["metadata"].get("ownerReferences", [])
             await self._add_finalizer(pool, {"ownerReferences": [*references, owner]})
         pools = [self._hub.latest(pool) for pool in pools]
-        machines = await self._machines(cluster, pools)
+        machines = await self._agents.machines(cluster, pools)
         counts, running = await self._ready_nodes(cluster, pools, plane, machines), running_release(cluster).get("version", "")
         for pool in pools:
             name = pool["metadata"]["name"]
             await self._hub.write_status(pool, node_pool_status(pool, counts[name], plane, _now(), running, machines.get(name)))
         return sum(counts.values())
-
-    async def _machines(self, _cluster: Object, pools: list[Object]) -> Machines:
-        """How many machines each pool can have, those for an update included. Virtual machines are there for all."""
-        return {pool["metadata"]["name"]: None for pool in pools}
 
     async def _ready_nodes(self, cluster: Object, pools: list[Object], plane: ControlPlane, machines: Machines) -> dict[str, int]:
         if not plane.available:

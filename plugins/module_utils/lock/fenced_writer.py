@@ -59,6 +59,11 @@ class FencedWriter:
         self._held_until = 0.0
         self._known: dict[Address, Object] = {}
 
+    @property
+    def token(self) -> int:
+        """The token of the lock, for writes that do not carry it in an annotation."""
+        return self._lock.token
+
     def on(self, kube: Kube) -> FencedWriter:
         """A writer for another cluster, under the same lock of this hub."""
         other = FencedWriter(kube, self._lock, self._annotation, self._check_mode, self._clock)
@@ -201,6 +206,10 @@ class FencedWriter:
         # The clock first: if this process is stopped between the two, the time left is not counted twice.
         now, left = self._clock(), state.seconds_left(self._hub.latest_server_time())
         self._held_until = now + (left or 0.0)
+
+    def ensure_held(self) -> None:
+        """As `verify`, without a request while the lock cannot have expired since it was read. For conditional writes elsewhere."""
+        self._verify()
 
     def _verify(self) -> None:
         if self._clock() >= self._held_until:

@@ -76,7 +76,7 @@ def test_a_deletion_whose_template_is_missing_for_a_while_is_retried(site: Order
     assert site.is_deleted()
 
 
-@pytest.mark.parametrize("parameter", ["agent_namespace", "release_image", "base_domain"])
+@pytest.mark.parametrize("parameter", ["release_image", "base_domain"])
 def test_parameters_that_reach_outside_are_the_sites(site: Orders, parameter: str) -> None:
     site.apply(nodes={"fc430": 1}, **{parameter: "of-another-tenant"})
     assert f"InvalidOrder: The order does not fit its cluster template openfleet.clusters.ocp_4_17_small: parameter {parameter}" in refusal(

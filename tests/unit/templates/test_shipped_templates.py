@@ -10,7 +10,6 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import Template, find_templates, resolve
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.check import Checked, check
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.errors import InvalidOrder
-from ansible_collections.openfleet.clusters.plugins.module_utils.templates.metadata import DEFAULT_DELETE
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.site_parameters import SiteParameter, SiteValues
 
 from .template_samples import COLLECTIONS, SECRET, parameters, problems, write_role
@@ -63,7 +62,7 @@ def test_idp_adds_its_parameters(shipped: dict[str, Template]) -> None:
     checked = check(template, json.dumps(PULL | idp), site=site)
     assert checked.role == template.id
     assert checked.parameters.items() >= (PULL | idp | {"idp_name": "openid"}).items()
-    assert check(template, json.dumps(PULL | idp), entry="delete").role == DEFAULT_DELETE
+    assert check(template, json.dumps(PULL | idp), entry="delete").role == "openfleet.clusters.ocp_4_17_small", "which releases its hosts"
 
 
 def test_example_of_the_guide_is_a_sound_template(tmp_path: Path) -> None:

@@ -1,0 +1,324 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Claims hosts of an inventory for a cluster, all or none, and releases them. What a host is, and how it is marked, an inventory knows.
+
+All claims of an inventory are in one ConfigMap in the site's namespace, where no tenant has a permission: a key for each cluster, by the
+uid of its order. A claim is one compare-and-swap on that object, right after the lock of the order was verified, with the lock's token.
+So it is made for all hosts at once or not at all, no two clusters get the same host, and a killed run leaves nothing locked.
+
+A host is marked after it was recorded, and recorded until its mark is removed: the next run completes what a killed one began. Marks
+also protect hosts whose record was lost, for example with a backup: their cluster records them again.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..common.types import Object
+from ..kube.client import Kube
+from ..kube.errors import Conflict, KubeError
+from ..lock.fenced_writer import FencedWriter
+from ..lock.lease import LockLost
+from .host_choice import Host, HostShortage, Names, Plan, merged, plan, without
+
+SWAP_SECONDS = 60.0  # for as long a compare-and-swap is repeated: many orders may claim at once
+LONGEST_PAUSE = 0.5
+ROUNDS = 3
+
+
+class HostTaken(KubeError):
+    """A host changed between its choice and its mark: it no longer exists, or has the mark of another cluster."""
+
+    retryable = True
+
+
+@dataclass(frozen=True)
+class ClaimOwner:
+    """The cluster that claims hosts: that of an order, or one without an order, whose `uid` is empty."""
+
+    namespace: str
+    name: str
+    uid: str = ""
+
+    @property
+    def key(self) -> str:
+        return self.uid or f"{self.namespace}.{self.name}"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The hosts of one cluster by class, and the token of the lock under which they were claimed."""
+
+    owner: ClaimOwner
+    hosts: Names
+    token: int = 0
+
+    @classmethod
+    def from_text(cls, text: str) -> Claim | None:
+        """None for junk: the marks of the hosts protect them all the same."""
+        try:
+            stored = json.loads(text)
+            owner = ClaimOwner(str(stored["namespace"]), str(stored["name"]), str(stored.get("uid", "")))
+            hosts = {str(name): tuple(map(str, names)) for name, names in stored["hosts"].items()}
+            return cls(owner, hosts, int(stored["token"]))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+    def to_text(self) -> str:
+        uid = {"uid": self.owner.uid} if self.owner.uid else {}
+        named = {"namespace": self.owner.namespace, "name": self.owner.name}
+        return json.dumps({**named, **uid, "token": self.token, "hosts": {name: list(hosts) for name, hosts in self.hosts.items()}})
+
+
+class Inventory(ABC):
+    """The hosts that clusters can claim. `name` is unique to it; `changes` counts the marks that it wrote, or in check mode would write."""
+
+    name: str
+    changes: int = 0
+
+    @abstractmethod
+    def marked(self) -> list[Host]:
+        """The hosts with the mark of the cluster."""
+
+    @abstractmethod
+    def unmarked(self) -> list[Host]:
+        """The hosts without a mark."""
+
+    @abstractmethod
+    def is_settled(self, host: Host) -> bool:
+        """Whether a marked host is as `mark` would leave it."""
+
+    @abstractmethod
+    def mark(self, hosts: Names) -> list[str]:
+        """Mark the claimed hosts, and return those that could not be because they changed meanwhile."""
+
+    @abstractmethod
+    def unmark(self, names: Iterable[str]) -> list[str]:
+        """Remove the marks of these hosts that are not in use, so that others can claim them. Returns those that are in use."""
+
+
+@dataclass(frozen=True)
+class ClaimResult:
+    """What a cluster had and has, and whether that is all that it needs. `released` are the hosts that it has no longer."""
+
+    before: Names
+    after: Names
+    ready: bool
+    reason: str
+    message: str
+    released: tuple[str, ...] = ()
+
+
+class ClaimRecord:
+    """The ConfigMap with all claims of an inventory."""
+
+    def __init__(self, kube: Kube, namespace: str, inventory: str) -> None:
+        self._kube = kube
+        self._item: Object = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": f"host-claims-{inventory}",
+                "namespace": namespace,
+                "labels": {"openfleet.clusters/host-claims": inventory},
+            },
+        }
+        self._found: Object | None = None
+
+    def read(self) -> dict[str, Claim]:
+        metadata = self._item["metadata"]
+        self._found = self._kube.find("v1", "ConfigMap", metadata["name"], metadata["namespace"])
+        claims = {key: Claim.from_text(text) for key, text in ((self._found or {}).get("data") or {}).items()}
+        return {key: claim for key, claim in claims.items() if claim}
+
+    def write(self, key: str, claim: Claim | None) -> None:
+        """Write one claim, or remove it; Conflict where the object has changed since it was read."""
+        data = {key: claim.to_text() if claim else None}
+        if self._found is None:
+            self._kube.create(self._item | {"data": data})
+        else:
+            self._kube.patch(self._found, {"data": data})
+
+
+@dataclass
+class HostClaims:
+    """The claim of one cluster on hosts of one inventory."""
+
+    record: ClaimRecord
+    inventory: Inventory
+    owner: ClaimOwner
+    writer: FencedWriter
+    check_mode: bool = False
+    sleep: Callable[[float], None] = time.sleep
+    _hosts: dict[str, Host] = field(default_factory=dict)
+
+    def present(self, wanted: Mapping[str, int]) -> ClaimResult:
+        """Claim so many hosts of each class, and release what is too much of a class once the cluster has given it up."""
+        wanted = {name: count for name, count in wanted.items() if count}
+        marked = self.inventory.marked()
+        if self._is_settled(marked, wanted):
+            had = _by_class(marked)
+            return _result(had, Plan(had), {host.name: host for host in marked})
+        for _round in range(ROUNDS):
+            self._list(marked)
+            before, planned = self._claim(wanted)
+            lost = self.inventory.mark(planned.hosts)
+            if not lost:
+                return _result(before, planned, self._hosts, self._release(planned.released))
+            self._update(functools.partial(self._reduced, names=lost))
+            marked = self.inventory.marked()
+        raise HostTaken("Hosts that were chosen for this cluster changed again and again. Nothing is wrong with the order; it is retried.")
+
+    def absent(self) -> ClaimResult:
+        """Release all hosts of the cluster that it has given up."""
+        marked = self.inventory.marked()
+        mine = self.record.read().get(self.owner.key)
+        before = merged(mine.hosts if mine else {}, _by_class(marked))
+        names = {each for hosts in before.values() for each in hosts}
+        self._hosts = {host.name: host for host in marked}
+        if names - {*self._hosts}:
+            self._list(marked)
+        in_use = {name for name in names if name in self._hosts and self._hosts[name].in_use}
+        in_use |= {*self._release(without(before, in_use))}
+        after = without(before, names - in_use)
+        return _result(before, Plan(after, without(before, in_use), _counts(after)), self._hosts, is_deleting=True)
+
+    def _is_settled(self, marked: Iterable[Host], wanted: Mapping[str, int]) -> bool:
+        """Whether nothing is to do. The free hosts of the inventory, which may be thousands, are listed only otherwise."""
+        mine = self.record.read().get(self.owner.key)
+        hosts = _by_class(marked)
+        is_recorded = {name: sorted(names) for name, names in (mine.hosts if mine else {}).items()} == {
+            name: list(names) for name, names in hosts.items()
+        }
+        return is_recorded and _counts(hosts) == wanted and all(map(self.inventory.is_settled, marked))
+
+    def _list(self, marked: Iterable[Host]) -> None:
+        self._hosts = {host.name: host for host in (*self.inventory.unmarked(), *marked)}
+
+    def _claim(self, wanted: Mapping[str, int]) -> tuple[Names, Plan]:
+        """Record what the cluster needs: all of it, or HostShortage and nothing."""
+        planned: Plan | None = None
+        before: Names = {}
+        marked = [host for host in self._hosts.values() if host.claimed_class]
+        is_fresh = True
+
+        def needed(claims: Mapping[str, Claim]) -> Names:
+            nonlocal planned, before, is_fresh
+            mine = claims.get(self.owner.key)
+            before = merged(mine.hosts if mine else {}, _by_class(marked))
+            others = [claim.hosts for key, claim in claims.items() if key != self.owner.key]
+            try:
+                planned = plan(wanted, before, self._hosts, others)
+            except HostShortage:
+                if is_fresh:
+                    raise
+                # Hosts may have been released since they were listed.
+                self._list(marked)
+                planned = plan(wanted, before, self._hosts, others)
+            is_fresh = False
+            return planned.recorded
+
+        self._update(needed)
+        assert planned is not None
+        return before, planned
+
+    def _release(self, released: Names) -> list[str]:
+        """Remove the marks, then the record. Returns the hosts that are in use after all."""
+        names = {each for hosts in released.values() for each in hosts}
+        if not names or self.check_mode:
+            return []
+        self.writer.verify()
+        in_use = self.inventory.unmark(sorted(names))
+        self._update(functools.partial(self._reduced, names=names - {*in_use}))
+        return in_use
+
+    def _reduced(self, claims: Mapping[str, Claim], names: Iterable[str]) -> Names:
+        mine = claims.get(self.owner.key)
+        return without(mine.hosts, {*names}) if mine else {}
+
+    def _update(self, change: Callable[[Mapping[str, Claim]], Names]) -> None:
+        """Write what `change` computes from all claims, again after a conflict, which may be with the next run of this order."""
+        deadline, pause = time.monotonic() + SWAP_SECONDS, 0.02
+        while True:
+            claims = self.record.read()
+            mine = claims.get(self.owner.key)
+            if mine and mine.token > self.writer.token:
+                raise LockLost(
+                    f"The hosts of {self.owner.namespace}/{self.owner.name} were claimed by a later run. Nothing was written; that run "
+                    "continues."
+                )
+            hosts = change(claims)
+            if hosts == (mine.hosts if mine else {}) or self.check_mode:
+                return
+            self.writer.verify()
+            try:
+                self.record.write(self.owner.key, Claim(self.owner, hosts, self.writer.token) if hosts else None)
+                return
+            except Conflict:
+                if time.monotonic() > deadline:
+                    raise
+            self.sleep(random.uniform(0, pause))  # noqa: S311 - spreads contenders, keeps no secret
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+
+def _by_class(hosts: Iterable[Host]) -> Names:
+    names: dict[str, list[str]] = {}
+    for host in hosts:
+        names.setdefault(host.claimed_class, []).append(host.name)
+    return {name: tuple(sorted(each)) for name, each in sorted(names.items())}
+
+
+def _counts(hosts: Names) -> dict[str, int]:
+    return {name: len(names) for name, names in hosts.items()}
+
+
+def _result(
+    before: Names,
+    planned: Plan,
+    hosts: Mapping[str, Host],
+    in_use: Iterable[str] = (),
+    *,
+    is_deleting: bool = False,
+) -> ClaimResult:
+    """The result of a plan that was carried out, except for hosts that are `in_use` after all."""
+    leaving = dict(planned.leaving)
+    for name, names in planned.released.items():
+        if count := len({*names} & {*in_use}):
+            leaving[name] = leaving.get(name, 0) + count
+    released = {each for names in planned.released.values() for each in names} - {*in_use}
+    after = without(merged(planned.hosts, planned.released), released)
+    faults = [f"{each} of the class {name} {hosts[each].problem}" for name, names in after.items() for each in names if hosts[each].problem]
+    state = functools.partial(ClaimResult, before, after, released=tuple(sorted(released)))
+    if leaving:
+        counted = ", ".join(f"{count} of the class {name}" for name, count in sorted(leaving.items()))
+        return state(ready=False, reason="HostsLeaving", message=f"Hosts that have to leave the cluster first: {counted}")
+    if faults and not is_deleting:
+        return state(ready=False, reason="HostMissing", message=f"Host {'; host '.join(faults)}")
+    if is_deleting:
+        return state(ready=True, reason="HostsReleased", message="All hosts are released")
+    counted = ", ".join(f"{len(names)} of the class {name}" for name, names in after.items())
+    gone = f"; no longer in the inventory: {', '.join(planned.gone)}" if planned.gone else ""
+    return state(ready=True, reason="HostsClaimed", message=f"Hosts: {counted or 'none'}{gone}")
+
+
+def shown(result: ClaimResult) -> dict[str, Any]:
+    """For a task's result."""
+    return {
+        "hosts": {name: list(names) for name, names in result.after.items()},
+        "released": list(result.released),
+        "ready": result.ready,
+        "reason": result.reason,
+        "message": result.message,
+        "diff": {"before": f"{_text(result.before)}\n", "after": f"{_text(result.after)}\n"},
+    }
+
+
+def _text(hosts: Names) -> str:
+    return json.dumps({name: list(names) for name, names in hosts.items()}, indent=2)
