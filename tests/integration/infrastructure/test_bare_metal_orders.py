@@ -112,9 +112,8 @@ def test_a_shortage_is_on_the_order_and_leaves_nothing_behind(orders: Orders, ag
         assert orders.hosted_cluster() is None and orders.pools() == {}
         assert agents.all() == before and agents.recorded() == {}
     orders.apply(nodes={"fc430": 2})
-    orders.provision()
-    remove(orders)
-    assert agents.claims() == agents.recorded() == {}
+    provision(orders)
+    assert len(agents.recorded()[orders.get()["metadata"]["uid"]]) == 2
 
 
 @pytest.mark.parametrize("parameter", ["agent_namespace", "hosts", "worker_agents_namespace", "worker_agents_adapter", "cluster_site"])
@@ -150,15 +149,13 @@ def test_another_adapter_has_the_same_interface(orders: Orders, agents: Agents) 
     inventory = orders.folder / "inventory.yml"
     inventory.write_text(yaml.safe_dump({group: {"hosts": members, "vars": variables}}), encoding="utf-8")
     orders.apply(nodes={"fc430": 2})
-    orders.create("demo", "-i", str(inventory))
+    orders.play("create_cluster", "demo", "-i", str(inventory)).successful()
     assert part(orders) == (True, "HostsClaimed")
-    record = next(
-        item
-        for item in orders.kube.list_all("v1", "ConfigMap", SITE_NAMESPACE, "openfleet.clusters/host-claims")
-        if orders.get()["metadata"]["uid"] in (item.get("data") or {})
-    )
-    assert json.loads(record["data"][orders.get()["metadata"]["uid"]])["hosts"] == {"fc430": ["blade-0", "blade-1"]}
-    orders.delete("demo", "-i", str(inventory))
-    assert orders.is_deleted()
+    uid = orders.get()["metadata"]["uid"]
+    records = orders.kube.list_all("v1", "ConfigMap", SITE_NAMESPACE, "openfleet.clusters/host-claims")
+    record = next(item for item in records if uid in (item.get("data") or {}))
+    assert json.loads(record["data"][uid])["hosts"] == {"fc430": ["blade-0", "blade-1"]}
+    hostvars = {name: {"cluster_host": {"name": name, "resource_class": "fc430"}} for name in members}
+    orders.run("delete", "demo", site={"groups": {group: [*members]}, "hostvars": hostvars}).complete().successful()
     assert not orders.kube.get("v1", "ConfigMap", record["metadata"]["name"], SITE_NAMESPACE).get("data")
     orders.kube.delete(record)

@@ -23,7 +23,12 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.metrics import PREFIX, Metrics, State
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.rulebook_events import ENDPOINTS, TRANSITIONS
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.settings import OPTIONS, WEBHOOK
-from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure import site_settings
+from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure import (
+    agent_hosts,
+    host_choice,
+    host_claims,
+    site_settings,
+)
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import errors as kube_errors
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock import renewer
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import conditions, ownership, prepare
@@ -358,7 +363,7 @@ def test_guide_knows_every_reason_it_lists() -> None:
     reasons = {name for name in listed if name.isidentifier()}
     known = {
         name
-        for module in (account, base, factory, ownership, prepare, renewer, site_settings, kube_errors, templates)
+        for module in (account, agent_hosts, base, factory, host_choice, host_claims, ownership, prepare, renewer, site_settings, kube_errors, templates)
         for name in vars(module)
     }
     assert reasons
