@@ -10,9 +10,9 @@ Agent is labelled for cleaning; a site removes that label when the host is clean
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from ..common.types import Object
 from ..kube.client import Kube, retry_on_conflict
@@ -20,15 +20,18 @@ from ..kube.errors import Conflict, KubeError, NotFound
 from ..kube.kinds import register
 from ..lock.fenced_writer import FencedWriter, holds
 from .host_choice import Host, Names
-from .host_claims import HostTaken, Inventory
+from .host_claims import Inventory
 
 GROUP, KIND = "agent-install.openshift.io", "Agent"
 API_VERSION = f"{GROUP}/v1beta1"
 MACHINE_LABEL = "agentMachineRef"  # of HyperShift's Agent platform: the machine that has the Agent
 FAILURE_DOMAIN = "topology.kubernetes.io/zone"
+LANES = 4
 NAME_LIMIT = 63
 ROLE = "worker"
 UNKNOWN = "unknown"  # the class of a claimed host that belongs to none
+
+Item = TypeVar("Item")
 
 register(GROUP, KIND, "agents")
 
@@ -152,17 +155,19 @@ class AgentInventory(Inventory):
     def mark(self, hosts: Names) -> list[str]:
         todo = [(each, name) for name, names in hosts.items() for each in names]
         hostnames = self._hostnames(hosts)
-        results = self.kube.in_parallel(lambda item: self._mark_one(item[0], item[1], hostnames[item[0]]), todo)
-        return [name for (name, _class), result in zip(todo, results, strict=True) if _is_taken(result)]
+        marked = self._in_lanes(lambda item: self._mark_one(item[0], item[1], hostnames[item[0]]), todo)
+        return [name for (name, _class), is_marked in marked if not is_marked]
 
     def _mark_one(self, name: str, resource_class: str, hostname: str) -> bool:
+        """Whether the host has the mark: one that was deleted, or has that of another cluster, has not."""
+
         def attempt() -> bool:
             agent = self._current(name)
             if agent is None or _claim_of(agent, self.labels) not in ("", self.key):
-                raise HostTaken(f"{KIND} {self.namespace}/{name} was claimed or deleted meanwhile.")
+                return False
             mark = self._mark(resource_class, hostname)
             if holds(agent, mark, merged=True):
-                return False
+                return True
             before = (agent["metadata"].get("annotations") or {}).get(self.labels.before) or json.dumps(_changed_fields(agent))
             mark["metadata"]["annotations"] = {self.labels.token: str(self.writer.token), self.labels.before: before}
             return self._patch(agent, mark)
@@ -174,12 +179,7 @@ class AgentInventory(Inventory):
         return {"metadata": {"labels": labels}, "spec": {"approved": True, "hostname": hostname, "role": ROLE}}
 
     def unmark(self, names: Iterable[str]) -> list[str]:
-        todo = list(names)
-        results = self.kube.in_parallel(self._unmark_one, todo)
-        for result in results:
-            if isinstance(result, KubeError):
-                raise result
-        return [name for name, is_released in zip(todo, results, strict=True) if not is_released]
+        return [name for name, is_released in self._in_lanes(self._unmark_one, names) if not is_released]
 
     def _unmark_one(self, name: str) -> bool:
         """Whether the host is released: one that is in use is not, one that no longer exists is."""
@@ -199,6 +199,16 @@ class AgentInventory(Inventory):
             return self._patch(agent, {"metadata": metadata, "spec": before})
 
         return retry_on_conflict(attempt)
+
+    def _in_lanes(self, work: Callable[[Item], bool], items: Iterable[Item]) -> list[tuple[Item, bool]]:
+        """Do the work for all items over a few connections: a new one costs more than the write of a host."""
+        todo = list(items)
+        done: list[tuple[Item, bool]] = []
+        for result in self.kube.in_parallel(lambda lane: [(item, work(item)) for item in todo[lane::LANES]], range(min(LANES, len(todo)))):
+            if isinstance(result, KubeError):
+                raise result
+            done += result
+        return done
 
     def _current(self, name: str) -> Object | None:
         """The Agent as it was listed; after a conflict as it is now, if this run still holds the lock."""
@@ -275,9 +285,3 @@ def _stored(agent: Object, annotation: str) -> dict[str, Any]:
         stored = {}
     fields = {"approved": False, "hostname": None, "role": ""} | (stored if isinstance(stored, dict) else {})
     return {name: fields[name] for name in ("approved", "hostname", "role")}
-
-
-def _is_taken(result: bool | KubeError) -> bool:
-    if isinstance(result, KubeError) and not isinstance(result, HostTaken):
-        raise result
-    return isinstance(result, HostTaken)

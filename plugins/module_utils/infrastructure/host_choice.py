@@ -113,8 +113,9 @@ def _choose(wanted: Mapping[str, int], kept: Names, hosts: Mapping[str, Host], t
         mine = kept.get(name, ())
         needed = wanted[name] - len(mine)
         picked = _spread(needed, [host for host in free if name in host.classes], [hosts[each] for each in mine])
-        free = [host for host in free if host not in picked]
-        chosen[name] = (*mine, *(host.name for host in picked))
+        names = [host.name for host in picked]
+        free = [host for host in free if host.name not in names]
+        chosen[name] = (*mine, *names)
         if len(picked) < needed:
             missing[name] = needed - len(picked)
     if missing:
@@ -125,13 +126,17 @@ def _choose(wanted: Mapping[str, int], kept: Names, hosts: Mapping[str, Host], t
 def _spread(count: int, free: Sequence[Host], present: Sequence[Host]) -> list[Host]:
     """So many of the free hosts, each from the failure domain that the cluster has the fewest hosts in; then from the emptiest."""
     used, left = (Counter(host.failure_domain for host in group) for group in (present, free))
-    todo, picked = sorted(free, key=lambda host: host.name), list[Host]()
-    while todo and len(picked) < count:
-        best = min(todo, key=lambda host: (not host.is_clean, used[host.failure_domain], -left[host.failure_domain]))
-        todo.remove(best)
-        used[best.failure_domain] += 1
-        left[best.failure_domain] -= 1
-        picked.append(best)
+    groups: dict[tuple[bool, str], list[Host]] = {}
+    for host in sorted(free, key=lambda each: each.name, reverse=True):
+        groups.setdefault((not host.is_clean, host.failure_domain), []).append(host)
+    picked: list[Host] = []
+    while groups and len(picked) < count:
+        best = min(groups, key=lambda group: (group[0], used[group[1]], -left[group[1]], groups[group][-1].name))
+        picked.append(groups[best].pop())
+        used[best[1]] += 1
+        left[best[1]] -= 1
+        if not groups[best]:
+            del groups[best]
     return picked
 
 

@@ -29,7 +29,7 @@ from ..lock.lease import LockLost
 from .host_choice import Host, HostShortage, Names, Plan, merged, plan, without
 
 SWAP_SECONDS = 60.0  # for as long a compare-and-swap is repeated: many orders may claim at once
-LONGEST_PAUSE = 0.5
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.6
 ROUNDS = 3
 
 
@@ -234,7 +234,7 @@ class HostClaims:
         names = {each for hosts in released.values() for each in hosts}
         if not names or self.check_mode:
             return []
-        self.writer.verify()
+        self.writer.ensure_held()
         in_use = self.inventory.unmark(sorted(names))
         self._update(functools.partial(self._reduced, names=names - {*in_use}))
         return in_use
@@ -244,8 +244,8 @@ class HostClaims:
         return without(mine.hosts, {*names}) if mine else {}
 
     def _update(self, change: Callable[[Mapping[str, Claim]], Names]) -> None:
-        """Write what `change` computes from all claims, again after a conflict, which may be with the next run of this order."""
-        deadline, pause = time.monotonic() + SWAP_SECONDS, 0.02
+        """Write what `change` computes from all claims, again after a conflict, which is mostly one with another order."""
+        deadline, pause = time.monotonic() + SWAP_SECONDS, FIRST_PAUSE
         while True:
             claims = self.record.read()
             mine = claims.get(self.owner.key)
@@ -257,7 +257,7 @@ class HostClaims:
             hosts = change(claims)
             if hosts == (mine.hosts if mine else {}) or self.check_mode:
                 return
-            self.writer.verify()
+            self.writer.ensure_held()
             try:
                 self.record.write(self.owner.key, Claim(self.owner, hosts, self.writer.token) if hosts else None)
                 return

@@ -19,6 +19,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lea
 from ..support import mortal
 from ..support.agents import API_VERSION, CLAIM, CLAIMED_CLASS, CLASS, CLEANING, ZONE, Agents, agents_on, hosts
 from ..support.in_process import act
+from ..support.manifests import manifest
 from ..support.samples import FAULT
 
 
@@ -305,3 +306,20 @@ def test_a_list_of_hosts_is_an_inventory_too(agents: Agents) -> None:
 def test_bad_input_has_one_message(agents: Agents, given: dict[str, Any], said: str) -> None:
     answer = claim(agents, **given)
     assert answer["failed"] and said in answer["msg"]
+
+
+def test_the_shipped_roles_are_enough_for_claims(agents: Agents) -> None:
+    """As a user with the roles of the folder `hosts`, in the namespace of the Agents, and with those for Leases."""
+    roles = [manifest(f"hosts/{name}_role") for name in ("agents", "claims")] + [manifest("role")]
+    roles[0]["metadata"]["namespace"] = agents.namespace
+    subject = {"kind": "User", "name": f"engine-{agents.namespace}", "apiGroup": "rbac.authorization.k8s.io"}
+    for role in roles:
+        role["metadata"]["name"] += f"-{agents.namespace}"
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role["metadata"]["name"]}
+        binding = {**role, "kind": "RoleBinding", "roleRef": reference, "subjects": [subject]}
+        agents.hub.apply(role, {key: value for key, value in binding.items() if key != "rules"})
+    agents.discover(hosts(1))
+    engine = {"impersonate_user": subject["name"]}
+    until(lambda: not claim(agents, fc430=1, **engine).get("failed"), "the server knows the roles")
+    assert claim(agents, state="absent", **engine)["ready"]
+    assert agents.claims() == agents.recorded() == {}
