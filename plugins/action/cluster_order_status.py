@@ -10,6 +10,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError, NotFound
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.lost_hosts import lost_hosts
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Names
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe import ListView
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.run import Run
@@ -32,6 +33,7 @@ class ActionModule(ControllerAction):
         status, view = StatusWriter(run), ListView(kube, names)
         observed = dict(zip(map(_key, view.orders), view.observe_all(), strict=True))
         orders = [order for order in view.orders if not chosen or _key(order) in chosen]
+        missing = lost_hosts(kube, names, orders)
         locks = {(lock.namespace, lock.order): lock for lock in lease.read_all(kube, names.site_namespace)}
 
         def sync(order: ClusterOrder) -> dict[str, Any]:
@@ -39,7 +41,7 @@ class ActionModule(ControllerAction):
             if isinstance(state, KubeError):
                 raise state
             unmanaged = order.management_state == "unmanaged"
-            after = order if unmanaged else status.sync(order, state, locks.get(_key(order)))
+            after = order if unmanaged else status.sync(order, state, locks.get(_key(order)), report=missing.get(order.uid))
             return {"namespace": order.namespace, "name": order.name, "phase": after.phase, "changed": after.status != order.status}
 
         results = kube.in_parallel(sync, orders)

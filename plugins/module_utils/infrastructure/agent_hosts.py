@@ -20,7 +20,7 @@ from ..kube.errors import Conflict, KubeError, NotFound
 from ..kube.kinds import register
 from ..lock.fenced_writer import FencedWriter, holds
 from .host_choice import Host, Names
-from .host_claims import Inventory
+from .host_claims import ClaimRecord, Inventory, described
 
 GROUP, KIND = "agent-install.openshift.io", "Agent"
 API_VERSION = f"{GROUP}/v1beta1"
@@ -103,7 +103,7 @@ class AgentInventory(Inventory):
     check_mode: bool = False
 
     def __post_init__(self) -> None:
-        self.name = f"agents-{self.namespace}"
+        self.name = record_name(self.namespace)
         self._agents: dict[str, Object] = {}
 
     def selector(self, resource_class: str) -> Object:
@@ -238,6 +238,26 @@ class AgentInventory(Inventory):
             numbers = (number for number in range(len(names) * 2) if f"{start}{number}" not in kept.values())
             hostnames |= {each: kept.get(each) or f"{start}{next(numbers)}" for each in names}
         return hostnames
+
+
+def lost_agents(kube: Kube, site_namespace: str, namespace: str, labels: AgentLabels) -> dict[str, str]:
+    """For each cluster with claimed hosts that do not work, by its key: which, and why."""
+    claims = ClaimRecord(kube, site_namespace, record_name(namespace)).read()
+    agents = {agent["metadata"]["name"]: agent for agent in kube.list_all(API_VERSION, KIND, namespace, labels.claim)}
+    lost = {
+        key: [
+            f"{each} of the class {name} {problem(agents[each]) if each in agents else 'no longer exists'}"
+            for name, names in claim.hosts.items()
+            for each in names
+            if each not in agents or problem(agents[each])
+        ]
+        for key, claim in claims.items()
+    }
+    return {key: described(faults) for key, faults in lost.items() if faults}
+
+
+def record_name(namespace: str) -> str:
+    return f"agents-{namespace}"
 
 
 def in_use(agent: Object) -> bool:

@@ -300,12 +300,17 @@ def _result(
         counted = ", ".join(f"{count} of the class {name}" for name, count in sorted(leaving.items()))
         return state(ready=False, reason="HostsLeaving", message=f"Hosts that have to leave the cluster first: {counted}")
     if faults and not is_deleting:
-        return state(ready=False, reason="HostMissing", message=f"Host {'; host '.join(faults)}")
+        return state(ready=False, reason="HostMissing", message=described(faults))
     if is_deleting:
         return state(ready=True, reason="HostsReleased", message="All hosts are released")
     counted = ", ".join(f"{len(names)} of the class {name}" for name, names in after.items())
     gone = f"; no longer in the inventory: {', '.join(planned.gone)}" if planned.gone else ""
     return state(ready=True, reason="HostsClaimed", message=f"Hosts: {counted or 'none'}{gone}")
+
+
+def described(faults: Iterable[str]) -> str:
+    """Hosts that do not work, each with its class and why."""
+    return f"Host {'; host '.join(faults)}"
 
 
 def shown(result: ClaimResult) -> dict[str, Any]:

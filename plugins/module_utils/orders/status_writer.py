@@ -29,14 +29,20 @@ class StatusWriter:
         self._events = EventRecorder(run.kube)
 
     def sync(
-        self, order: ClusterOrder, observed: ObservedState, lock: LockState | None = None, unstarted: UnstartedRun | None = None
+        self,
+        order: ClusterOrder,
+        observed: ObservedState,
+        lock: LockState | None = None,
+        unstarted: UnstartedRun | None = None,
+        report: Outcome | None = None,
     ) -> ClusterOrder:
         """Update the status to the observed state. It needs no lock, because it only reports what exists.
 
         A run that was killed reports nothing; the order's `lock`, which it did not release, shows it. Nor does one that is `unstarted`.
+        `report` has parts of the infrastructure that were observed outside of the cluster.
         """
         lost = unstarted or LostRun.of(lock, self._run.kube.server_time())
-        return self.write(order, None, observed=observed, lost=lost)
+        return self.write(order, report, observed=observed, lost=lost)
 
     def write(
         self,

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
+from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.agent_hosts import AgentLabels, lost_agents
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.site_settings import CONFIG_MAP
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import SITE_NAMESPACE
 
 from ..support.agents import CLAIM, CLAIMED_CLASS, CLEANING, Agents, agents_on, hosts
-from ..support.orders import HYPERSHIFT, Orders
+from ..support.orders import GROUP, HYPERSHIFT, Orders
 from ..support.samples import FAULT
 
 SETTINGS = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIG_MAP, "namespace": SITE_NAMESPACE}}
@@ -127,17 +128,38 @@ def test_a_tenant_can_name_neither_hosts_nor_their_namespace(orders: Orders, par
 
 
 def test_a_host_that_goes_missing_is_reported_on_the_order(orders: Orders, agents: Agents) -> None:
-    agents.discover(hosts(1))
+    """By the sync of all orders, and by the next run, which replaces a host that no longer exists."""
+    agents.discover(hosts(2))
     orders.apply(nodes={"fc430": 1})
     orders.provision()
+    assert not orders.sync("demo")["changed"]
     agents.patch("host-000", {"metadata": {"annotations": {FAULT: "disconnected"}}})
 
     def is_reported() -> bool:
-        provision(orders)
+        orders.sync("demo")
         return part(orders) == (False, "HostMissing")
 
-    until(is_reported, "the next run reports it")
-    assert orders.condition("InfrastructureReady")["message"] == "hosts: Host host-000 of the class fc430 is not connected"
+    until(is_reported, "the sync reports it")
+    said = "hosts: Host host-000 of the class fc430 is not connected"
+    assert orders.condition("InfrastructureReady")["message"] == said and orders.status()["phase"] == "Degraded"
+    assert not orders.sync("demo")["changed"], "and reports it once"
+    provision(orders)
+    assert orders.condition("InfrastructureReady")["message"] == said
+
+    agents.patch("host-000", {"metadata": {"annotations": {FAULT: None}}})
+    until(lambda: not lost(agents), "it is back")
+    provision(orders)
+    assert part(orders) == (True, "HostsClaimed")
+    agents.delete("host-000")
+    orders.sync("demo")
+    assert orders.condition("InfrastructureReady")["message"] == "hosts: Host host-000 of the class fc430 no longer exists"
+    provision(orders)
+    assert part(orders) == (True, "HostsClaimed")
+    assert agents.claims() == agents.recorded() == {orders.get()["metadata"]["uid"]: ["host-001"]}
+
+
+def lost(agents: Agents) -> dict[str, str]:
+    return lost_agents(agents.kube, SITE_NAMESPACE, agents.namespace, AgentLabels(GROUP))
 
 
 def test_another_adapter_has_the_same_interface(orders: Orders, agents: Agents) -> None:
