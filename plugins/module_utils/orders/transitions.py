@@ -23,7 +23,8 @@ def events_of(before: Object, after: Object, outcome: Outcome | None = None) -> 
 
 
 def _started(before: Object, outcome: Outcome | None) -> list[Event]:
-    if outcome is None or outcome.finished or outcome.failure:
+    # One with parts is that of an observer, or of a run that has ended.
+    if outcome is None or outcome.finished or outcome.failure or outcome.infrastructure is not None:
         return []
     if failure := before.get("failure"):
         return [Event("Retry", f"A run repeats {outcome.step} after the failure {as_reason(failure['reason'])}")]

@@ -8,7 +8,7 @@ import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.event_recorder import NORMAL, WARNING
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Failure
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.outcome import Outcome
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.outcome import Outcome, PartReport
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.transitions import events_of
 
 STARTED = Outcome("provision", "1", accepted=True)
@@ -39,6 +39,7 @@ FAILED = (WARNING, "TaskFailed", "install: no such host")
         (status("Progressing"), status("Progressing", failure=FAILURE), Outcome("provision", "1", failure=Failure("x", "y")), [FAILED]),
         (status("Failed", failure=FAILURE), status("Failed", failure=FAILURE | {"attempts": 2}), None, [FAILED]),
         (status("Failed", failure=FAILURE), status("Failed", failure=FAILURE), None, []),
+        (status("Ready"), status("Ready"), Outcome("provision", "1", infrastructure={"hosts": PartReport(False, "HostMissing")}), []),
         (status("Failed", ACCEPTED), status("Failed", REFUSED, failure=FAILURE), None, [FAILED]),
         (status("Progressing", NO_NODES), status("Progressing", NODES), None, [(NORMAL, "NodesReady", "2 of 2")]),
         (status("Progressing", NODES), status("Progressing", NO_NODES), None, [(NORMAL, "NodesMissing", "1 of 2")]),
