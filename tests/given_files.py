@@ -11,26 +11,32 @@ from typing import Any, cast
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.crds import load_crd
+from ansible_collections.openfleet.clusters.tests.integration.support import metallb_crds as metallb
 from ansible_collections.openfleet.clusters.tests.integration.support.osac_crd import stand_in
 
 MISSING = "missing"
 OSAC_CRDS = ("OSAC's CRDs; a stand-in took their place", "--osac-crds=FOLDER")
+METALLB_CRDS = ("MetalLB's CRDs; a stand-in took their place", "--metallb-crds=FOLDER")
 COLUMNS = ("test", "what is missing", "how to give it")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     text = "a folder with OSAC's CRDs of ClusterOrder, <API group>_clusterorders.yaml, to test with them rather than with a stand-in"
     parser.addoption("--osac-crds", type=Path, metavar="FOLDER", help=text)
+    text = "a folder with MetalLB's CRDs, ipaddresspools.yaml and l2advertisements.yaml, to test with them rather than with a stand-in"
+    parser.addoption("--metallb-crds", type=Path, metavar="FOLDER", help=text)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "osac_crds: uses OSAC's CRDs")
+    config.addinivalue_line("markers", "metallb_crds: uses MetalLB's CRDs")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    if item.get_closest_marker("osac_crds") and not item.config.getoption("osac_crds"):
-        # A property of the report, so that it also comes from a worker of pytest-xdist.
-        item.user_properties.append((MISSING, OSAC_CRDS))
+    for marker, missing in {"osac_crds": OSAC_CRDS, "metallb_crds": METALLB_CRDS}.items():
+        if item.get_closest_marker(marker) and not item.config.getoption(marker):
+            # A property of the report, so that it also comes from a worker of pytest-xdist.
+            item.user_properties.append((MISSING, missing))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -60,3 +66,10 @@ def osac_crd(pytestconfig: pytest.Config) -> Callable[[str], dict[str, Any]]:
     """OSAC's CRD of orders in an API group: the one that the run was given, else a stand-in."""
     folder: Path | None = pytestconfig.getoption("osac_crds")
     return (lambda group: load_crd(folder / f"{group}_clusterorders.yaml")) if folder else stand_in
+
+
+@pytest.fixture(scope="session")
+def metallb_crds(pytestconfig: pytest.Config) -> list[dict[str, Any]]:
+    """MetalLB's CRDs of address pools and advertisements: those that the run was given, else stand-ins."""
+    folder: Path | None = pytestconfig.getoption("metallb_crds")
+    return [load_crd(folder / f"{kind.lower()}s.yaml") for kind in metallb.KINDS] if folder else metallb.stand_ins()

@@ -6,11 +6,11 @@ import contextlib
 import sys
 from pathlib import Path
 
-from . import gobuild, upstream
+from . import debian, gobuild, upstream
 
 
 def build(s3: bool = False, capi: bool = False, apis: bool = False, hypershift: bool = True) -> None:
-    """Make ready what is missing: Kubernetes, HyperShift's CRDs, and the selected parts. `apis` are definitions that only tests read.
+    """Make ready what is missing: Kubernetes, HyperShift's CRDs, and the selected parts. `apis` is what only tests use.
 
     An activated environment then has the compiled kubectl.
     """
@@ -24,9 +24,10 @@ def build(s3: bool = False, capi: bool = False, apis: bool = False, hypershift: 
     if capi:
         gobuild.programs(gobuild.CLUSTER_API)
     if apis:
-        for module in (upstream.ACM, upstream.OCM):
+        for module in (upstream.ACM, upstream.OCM, upstream.OPENSHIFT):
             upstream.folder(module)
         upstream.ramen_crds()
+        debian.find(debian.KNOT)
 
 
 def _is_ours(path: Path) -> bool:

@@ -143,7 +143,7 @@ def _cached(program: Program, way: Way) -> Path | None:
 
 def _made(program: Program, way: Way) -> Path:
     # One lock for both ways: with `auto` the second process uses what the first has made.
-    with _only_one(_compiled_folder(program).with_suffix(".lock")):
+    with only_one(_compiled_folder(program).with_suffix(".lock")):
         return _cached(program, way) or _downloaded(program, way) or _compiled(program)
 
 
@@ -193,7 +193,7 @@ def _source_hash(program: Program) -> str:
 
 
 @contextlib.contextmanager
-def _only_one(lock_file: Path) -> Iterator[None]:
+def only_one(lock_file: Path) -> Iterator[None]:
     lock_file.parent.mkdir(parents=True, exist_ok=True)
     with open(lock_file, "w") as lock:
         try:

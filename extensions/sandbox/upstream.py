@@ -1,4 +1,5 @@
-"""API definitions of other projects, from their Go modules: HyperShift's, Open Cluster Management's (ACM) and Ramen's CRDs, OCM's OpenAPI.
+"""API definitions of other projects, from their Go modules: CRDs of HyperShift, Open Cluster Management (ACM), OpenShift and Ramen,
+OCM's OpenAPI.
 
 `go.mod` in `go/upstream` and `go/ramen` pins the versions, `go.sum` their checksums. Go downloads a module once, into the user's module
 cache, and the definitions are read there; nothing of them is part of the collection. Installing them is up to the caller.
@@ -32,6 +33,7 @@ class Module:
 HYPERSHIFT = Module("github.com/openshift/hypershift/api", "HyperShift's CRDs")
 ACM = Module("open-cluster-management.io/api", "Open Cluster Management's CRDs")
 OCM = Module("github.com/openshift-online/ocm-sdk-go", "OpenShift Cluster Manager's OpenAPI description")
+OPENSHIFT = Module("github.com/openshift/api", "OpenShift's CRDs")
 RAMEN_TYPES = "github.com/ramendr/ramen/api/v1alpha1"
 
 
@@ -67,6 +69,11 @@ def acm_crds() -> list[Object]:
     """Managed clusters, their sets and placements, and manifest works."""
     module = folder(ACM)
     return [load_crd(path) for pattern in ("cluster/v1*/*.crd.yaml", "work/v1/*.crd.yaml") for path in sorted(module.glob(pattern))]
+
+
+def route_crd() -> Object:
+    """OpenShift's Route. A cluster of OpenShift serves it by an API server of its own, which has the same schema."""
+    return load_crd(folder(OPENSHIFT) / "route" / "v1" / "zz_generated.crd-manifests" / "routes.crd.yaml")
 
 
 @functools.cache

@@ -34,7 +34,8 @@ options:
     elements: str
     choices: [Progressing, Ready, Failed, Degraded, Deleting]
   orphans:
-    description: Also return RV(orphans). This lists the namespaces of the hub and the Leases of O(site_namespace).
+    description: Also return RV(orphans). This lists the namespaces of the hub, and the Leases and AddressPools of
+      O(site_namespace).
     type: bool
     default: false
 seealso:
@@ -124,7 +125,7 @@ orphans:
   contains:
     kind:
       description: V(Namespace) for a working namespace, in which a cluster may exist. V(Lease) for the lock of an order
-        whose namespace no longer exists.
+        whose namespace no longer exists. V(AddressPool) for entries of a pool that no cluster uses any more.
       type: str
       returned: always
       sample: Namespace

@@ -120,6 +120,12 @@ templates:
       elements: str
       returned: always
       sample: ["pull_secret"]
+    network_parameters:
+      description: Parameters that are address ranges in CIDR notation. The ranges of an order do not overlap.
+      type: list
+      elements: str
+      returned: always
+      sample: ["pod_network_cidr", "service_network_cidr"]
     entry_points:
       description: Entry points of the template, C(install), C(post_install) and C(delete), its own or inherited.
       type: list

@@ -22,6 +22,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from ..common.types import Object
+from ..infrastructure.address_pools import read_pools
 from ..kube.client import Kube
 from ..kube.errors import NotFound
 from ..lock import lease
@@ -131,12 +132,13 @@ class Controller:
             self._metrics.emitted(event["action"])
 
     async def _sweep_orphans(self) -> None:
-        """Report and remove what deleted orders have left behind. One list of namespaces each time; the rest is in the caches."""
+        """Report and remove what deleted orders have left behind. Lists namespaces and pools each time; the rest is in the caches."""
         names = self._settings.names
         while True:
             try:
                 namespaces = await self._in_pool(lambda: self._kube.list_all("v1", "Namespace"))
-                found = find_orphans(names, (item for _key, item in self._cache.orders()), namespaces, self._cache.leases())
+                pools = await self._in_pool(lambda: read_pools(self._kube, names.site_namespace))
+                found = find_orphans(names, (item for _key, item in self._cache.orders()), namespaces, self._cache.leases(), pools)
                 confirmed = await self._in_pool(functools.partial(self._sweep.sweep, found))
                 self._orphans = dict.fromkeys(KINDS, 0) | Counter(orphan.kind for orphan in confirmed)
             except Exception as error:  # noqa: BLE001 - no fault of this search ends the work on orders

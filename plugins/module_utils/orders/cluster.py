@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TypeVar
 
 from ..common.types import Object
+from ..infrastructure.cluster_owner import ClusterOwner
 from ..kube.client import Kube
 from ..kube.errors import Invalid
 from ..lock.fenced_writer import Change, FencedWriter
@@ -63,6 +64,11 @@ class TaskCluster:
         labels = {f"{names.group}/cluster": label_value(name)}
         ref = ClusterRef(kube, name, namespace, labels, names.resource_class_label, allowed_addresses=names.allowed_addresses)
         return cls(ref, provider, names, ObservedCluster(), lock_namespace=namespace, lock_name=name)
+
+    @property
+    def owner(self) -> ClusterOwner:
+        """As pools and DNS zones of the site record it."""
+        return ClusterOwner(self.lock_namespace, self.lock_name, self.order.uid if self.order else "")
 
     def reader(self) -> Provider:
         """The provider without permission to change anything."""

@@ -8,6 +8,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ..infrastructure.address_pools import AddressPools
+from ..infrastructure.cluster_owner import ClusterOwner
 from ..kube.client import CONNECTIONS
 from ..kube.errors import KubeError
 from ..lock.lease import Lock, release, verify
@@ -87,6 +89,7 @@ class Finalization:
             return order
         if self._run.check_mode:
             return order if self._without_ours(list(order.finalizers)) else None
+        self._release_addresses(order, lock)
         verify(self._run.kube, lock)
         self._run.change_finalizers(order.raw, self._without_ours)
         return self._run.find(order.namespace, order.name)
@@ -99,6 +102,11 @@ class Finalization:
         self._run.writer(lock).delete([namespace])
         self._run.change_finalizers(namespace, self._without_ours)
         return True
+
+    def _release_addresses(self, order: ClusterOrder, lock: Lock) -> None:
+        """Last, as the cluster uses them for as long as it exists."""
+        pools = AddressPools(self._run.kube, self._run.names.site_namespace, self._run.writer(lock))
+        pools.release(ClusterOwner(order.namespace, order.name, order.uid))
 
     def _without_ours(self, finalizers: list[str]) -> list[str]:
         return [entry for entry in finalizers if entry not in self._run.finalizers]

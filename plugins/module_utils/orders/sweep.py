@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from ..common.timestamps import format_time
+from ..infrastructure.address_pools import KIND, AddressPools
+from ..infrastructure.cluster_owner import ClusterOwner
 from ..kube.errors import KubeError
 from ..kube.event_recorder import NORMAL, WARNING, Event, EventRecorder
 from ..lock.lease import API_VERSION, above_all_earlier, acquire, lease_name, read, release, state_of
@@ -35,6 +37,7 @@ class Sweep:
         self._grace = grace
         self._finalization = Finalization(run)
         self._events = EventRecorder(run.kube)
+        self._pools = AddressPools(run.kube, run.names.site_namespace)
 
     def sweep(self, found: Sequence[Orphan]) -> list[Orphan]:
         """Report each orphan, or remove it where its grace time is over. Returns those that are orphans on the hub's own state."""
@@ -53,7 +56,7 @@ class Sweep:
     def _is_confirmed(self, orphan: Orphan) -> bool:
         """Whether the order does not exist on the hub either: a cache may lag."""
         order = self._run.find(orphan.namespace, orphan.name)
-        return order is None or (orphan.kind == "Namespace" and orphan.uid not in ("", order.uid))
+        return order is None or (orphan.kind != "Lease" and orphan.uid not in ("", order.uid))
 
     def _handle(self, orphan: Orphan) -> None:
         now = self._run.kube.server_time() or datetime.now(UTC)
@@ -64,12 +67,20 @@ class Sweep:
 
     def _report(self, orphan: Orphan, now: datetime) -> None:
         """Record the time on the object, from which the grace time counts also after a restart."""
+        if orphan.kind == KIND:
+            self._pools.mark_orphaned(orphan.item["metadata"]["name"], _owner(orphan), now)
+            self._events.record(orphan.item, [Event("OrderGone", _message(orphan), WARNING)])
+            log.warning("%s", _message(orphan))
+            return
         item = self._run.kube.patch(orphan.item, {"metadata": {"annotations": {self._run.names.orphaned_annotation: format_time(now)}}})
         if orphan.kind == "Namespace":  # a Lease without an order is what every deleted namespace leaves
             self._events.record(item, [Event("OrderGone", _message(orphan), WARNING)])
         log.warning("%s", _message(orphan))
 
     def _remove(self, orphan: Orphan) -> None:
+        if orphan.kind == KIND:
+            self._pools.release_orphaned(orphan.item["metadata"]["name"], _owner(orphan))
+            return
         if self._run.names.external_controller:
             return  # namespaces are the other controller's
         if orphan.kind == "Lease":
@@ -110,6 +121,10 @@ class Sweep:
         return ClusterOrder(orphan.namespace, orphan.name, "", uid=orphan.uid, is_deleting=True, status=status, names=names)
 
 
+def _owner(orphan: Orphan) -> ClusterOwner:
+    return ClusterOwner(orphan.namespace, orphan.name, orphan.uid)
+
+
 def _message(orphan: Orphan) -> str:
-    called = f"{orphan.kind} {orphan.item['metadata']['name']}"
+    called = f"{'an allocation in the ' if orphan.kind == KIND else ''}{orphan.kind} {orphan.item['metadata']['name']}"
     return f"ClusterOrder {orphan.namespace}/{orphan.name} with the uid {orphan.uid or 'unknown'} no longer exists, and left {called}"

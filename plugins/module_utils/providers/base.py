@@ -92,6 +92,8 @@ class Provider(ABC):
     # What `ClusterRequest.settings` and `.secrets` may hold, declared as in an argument spec.
     SETTINGS: ClassVar[Mapping[str, Any]] = {}
     SECRETS: ClassVar[Mapping[str, Any]] = {}
+    # The settings that are address ranges of the cluster. They are compared before anything is created.
+    NETWORKS: ClassVar[tuple[str, ...]] = ()
     # Kinds on the hub, as (apiVersion, kind), that are all `observe_objects` needs. Empty where a cluster is observed elsewhere.
     WATCHES: ClassVar[tuple[tuple[str, str], ...]] = ()
 

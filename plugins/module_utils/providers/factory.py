@@ -12,6 +12,7 @@ from typing import Any
 
 from ..common.argument_checker import ArgumentChecker
 from ..common.argument_spec_reader import read_options
+from ..common.ip_networks import network_problems
 from ..common.text import did_you_mean
 from ..kube.errors import Invalid
 from .base import BrokenProvider, ClusterRef, Provider, ProviderError
@@ -66,6 +67,8 @@ def checked(provider: type[Provider], request: ClusterRequest) -> ClusterRequest
     problems: list[str] = []
     settings = _checked(provider.SETTINGS, request.settings, "settings", problems)
     secrets = _checked(provider.SECRETS, request.secrets, "secrets", problems)
+    ranges = {f"settings.{name}": [value] for name in provider.NETWORKS if isinstance(value := settings.get(name), str)}
+    problems += network_problems(ranges)
     if problems:
         raise Invalid(f"The provider {provider.TYPE} cannot create such a cluster: {'; '.join(problems)}.", [])
     return replace(request, settings=settings, secrets=secrets)

@@ -58,6 +58,11 @@ class Template:
         return self._contents.site_rules
 
     @property
+    def network_parameters(self) -> tuple[str, ...]:
+        """The parameters whose values are address ranges of the cluster."""
+        return self._contents.network_parameters
+
+    @property
     def entry_points(self) -> tuple[str, ...]:
         return tuple(self._contents.entry_points)
 

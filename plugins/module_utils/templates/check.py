@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..common.argument_checker import ArgumentChecker, Problems
+from ..common.ip_networks import network_problems
 from ..providers.model import NodeRequest
 from .catalogue import Template
 from .errors import InvalidOrder, SecretsMissing
@@ -64,6 +65,7 @@ def check(
         given = template.site_rules.apply(known, given, site, problems)
         given |= template.site_rules.missing(declared, given, problems)
         parameters = CHECKER.check(declared, given, problems, known=known.members)
+        problems.extend(network_problems(_networks(template, parameters)))
     else:
         parameters = {}
     nodes = check_node_requests(node_requests or [], template.allowed_resource_classes, "nodeRequests", problems)
@@ -80,3 +82,10 @@ def check(
         ignored=(*problems, *secrets.missing),
         inlined=tuple(secrets.inlined),
     )
+
+
+def _networks(template: Template, parameters: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The address ranges among the parameters. What has another type than its declaration is a problem already."""
+    given = {f"parameter {name}": parameters.get(name) for name in template.network_parameters}
+    ranges = {name: value if isinstance(value, list) else [value] for name, value in given.items() if value is not None}
+    return {name: [text for text in texts if isinstance(text, str)] for name, texts in ranges.items()}

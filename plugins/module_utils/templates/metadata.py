@@ -28,7 +28,7 @@ INSTALL, POST_INSTALL, DELETE = "install", "post_install", "delete"
 ENTRY_POINTS = (INSTALL, POST_INSTALL, DELETE)
 DEFAULT_DELETE = f"{COLLECTION}.default_delete"  # the role that deletes a cluster through its provider
 TEXTS = ("title", "description", "provider")
-METADATA = (*TEXTS, "default_node_requests", "allowed_resource_classes", "site_parameters", "site_defaults")
+METADATA = (*TEXTS, "default_node_requests", "allowed_resource_classes", "site_parameters", "site_defaults", "network_parameters")
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,7 @@ class Contents:
     default_node_requests: tuple[NodeRequest, ...]
     allowed_resource_classes: tuple[str, ...]
     site_rules: SiteRules
+    network_parameters: tuple[str, ...]
     entry_points: Mapping[str, EntryPoint]
     lineage: tuple[str, ...]
 
@@ -170,6 +171,7 @@ def merge(chain: Sequence[Files], problems: Problems) -> Contents:
         site_rules=SiteRules(
             _parameter_names("site_parameters", metadata, declared, problems), _site_defaults(metadata, declared, problems)
         ),
+        network_parameters=_parameter_names("network_parameters", metadata, declared, problems),
         entry_points=found,
         lineage=tuple(files.template_id for files in reversed(chain)),
     )

@@ -29,7 +29,27 @@ IMPLIED = {Permission("rbac.authorization.k8s.io", "clusterroles", "bind")}
 ROLE = manifest("cluster_role") | {"rules": manifest("cluster_role")["rules"] + manifest("role")["rules"]}
 RBAC, HYPERSHIFT = "rbac.authorization.k8s.io", "hypershift.openshift.io"
 # What the event source does for all orders at once.
-FOLLOWED = {permission for permission in permissions_of(ROLE) if permission.verb in ("list", "watch") and permission.resource != "secrets"}
+FOLLOWED = {
+    permission
+    for permission in permissions_of(ROLE)
+    if permission.verb in ("list", "watch") and permission.resource not in ("secrets", "addresspools")
+}
+POOL = {
+    "apiVersion": "infrastructure.openfleet.io/v1alpha1",
+    "kind": "AddressPool",
+    "metadata": {"name": "vlans", "namespace": "openfleet-system"},
+    "spec": {"type": "VLAN", "ranges": ["1-4094"]},
+}
+INSTALL = """
+- name: Allocate a VLAN
+  openfleet.clusters.cluster_addresses:
+    pools: [{name: vlans}]
+- name: Install
+  ansible.builtin.include_role:
+    name: openfleet.clusters.ocp_4_17_small
+    tasks_from: install
+    rolespec_validate: false
+"""
 
 
 def named(permission: Permission) -> str:
@@ -56,10 +76,12 @@ def site(quick_hub: Access, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     install(quick_hub)
     with fresh_namespace(quick_hub) as namespace, Recorder(quick_hub).running() as recorder:
         orders = Orders(quick_hub, namespace, folder)
-        orders.template("finished", post_install="[]\n")
+        orders.template("finished", install=INSTALL, post_install="[]\n")
+        pool = quick_hub.kube.create(POOL)
         account = Access(account_kubeconfig(quick_hub, f"http://127.0.0.1:{recorder.port}", folder / "account.kubeconfig"))
         yield Site(orders, account, recorder)
         orders.clean_up()
+        quick_hub.kube.delete(pool)
 
 
 def delete_slowly(orders: Orders, names: Iterable[str], is_named: Callable[[str], bool] = lambda _name: False) -> None:

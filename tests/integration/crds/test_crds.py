@@ -1,4 +1,4 @@
-"""The collection's CRDs, ClusterOrder and ClusterRegistry, on a real API server: what they accept, refuse, fill in and show."""
+"""The collection's CRDs, ClusterOrder, ClusterRegistry and AddressPool, on a real API server: what they accept, refuse, fill in, show."""
 
 from __future__ import annotations
 
@@ -400,3 +400,55 @@ def test_status_of_a_registry_is_kept_shown_and_checked(hub: Hub, namespace: str
     assert row[:-1] == ["peers", "False", "1 of 2 healthy; Unauthorized: west"]
     refused = hub.kubectl(*patch, json.dumps({"status": {"clusters": [{"name": "east", "reason": "Down"}]}}), check=False)
     assert "status.clusters[0].reason: Unsupported value" in refused.stderr
+
+
+def pool(case: str, spec: Object) -> Object:
+    metadata = {"name": case, "namespace": "default"}
+    return {"apiVersion": "infrastructure.openfleet.io/v1alpha1", "kind": "AddressPool", "metadata": metadata, "spec": spec}
+
+
+GOOD_POOLS: dict[str, Object] = {
+    "networks": {"type": "Network", "ranges": ["10.20.0.0/16", "2001:db8::/48"], "prefixLength": 24},
+    "vlans": {"type": "VLAN", "ranges": ["100-199", "300"]},
+    "addresses": {"type": "Address", "ranges": ["192.0.2.10-192.0.2.99"]},
+}
+BAD_POOLS: dict[str, tuple[Object, str]] = {
+    "no-type": ({"ranges": ["1"]}, "spec.type: Required"),
+    "other-type": ({"type": "Host", "ranges": ["1"]}, "spec.type: Unsupported value"),
+    "no-ranges": ({"type": "VLAN", "ranges": []}, "spec.ranges"),
+    "range-twice": ({"type": "VLAN", "ranges": ["1", "1"]}, "spec.ranges[1]: Duplicate value"),
+    "network-of-no-length": ({"type": "Network", "ranges": ["10.20.0.0/16"]}, "prefixLength is for the type Network, which needs it"),
+    "vlan-with-length": ({"type": "VLAN", "ranges": ["1"], "prefixLength": 24}, "prefixLength is for the type Network, which needs it"),
+    "length": ({"type": "Network", "ranges": ["10.20.0.0/16"], "prefixLength": 129}, "spec.prefixLength"),
+}
+
+
+@pytest.fixture(scope="module")
+def pool_verdicts(hub: Hub) -> dict[str, Verdict]:
+    cases = GOOD_POOLS | {case: spec for case, (spec, _problem) in BAD_POOLS.items()}
+    return judge_all(hub, {case: pool(case, spec) for case, spec in cases.items()}, "create")
+
+
+@pytest.mark.parametrize("case", GOOD_POOLS)
+def test_good_pool_is_accepted_as_it_is(pool_verdicts: dict[str, Verdict], case: str) -> None:
+    verdict = pool_verdicts[case]
+    assert verdict.stored and verdict.stored["spec"] == GOOD_POOLS[case], verdict.error
+
+
+@pytest.mark.parametrize("case", BAD_POOLS)
+def test_bad_pool_is_refused_and_the_field_named(pool_verdicts: dict[str, Verdict], case: str) -> None:
+    assert not pool_verdicts[case].accepted and BAD_POOLS[case][1] in pool_verdicts[case].error
+
+
+def test_type_of_a_pool_cannot_be_changed_and_columns_show_what_is_free(hub: Hub, namespace: str) -> None:
+    item = edited(pool("vlans", GOOD_POOLS["vlans"]), {"metadata.namespace": namespace})
+    hub.kubectl("create", "--filename=-", stdin=json.dumps(item))
+    patch = ("patch", "apool", "vlans", "-n", namespace, "--type=merge")
+    assert "type cannot be changed" in hub.kubectl(*patch, "--patch", '{"spec": {"type": "Address"}}', check=False).stderr
+    allocation = {"namespace": "team", "name": "demo", "uid": "1", "token": 7, "values": ["100"], "orphanedSince": NOW}
+    status = {"allocated": 1, "free": 100, "allocations": {"1": allocation}}
+    hub.kubectl(*patch, "--subresource=status", "--patch", json.dumps({"status": status}))
+    assert hub.get("apool", "vlans", "-n", namespace)["status"] == status
+    header, row = (re.split(r" {2,}", line.strip()) for line in hub.kubectl("get", "apool", "-n", namespace).stdout.splitlines())
+    assert header == ["NAME", "TYPE", "RANGES", "ALLOCATED", "FREE", "AGE"]
+    assert row[:-1] == ["vlans", "VLAN", '["100-199","300"]', "1", "100"]

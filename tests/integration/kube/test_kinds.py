@@ -10,7 +10,12 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.orders import m
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers import hypershift as _hypershift  # noqa: F401 - the same
 from ansible_collections.openfleet.clusters.plugins.module_utils.registry import model as _registry  # noqa: F401 - the same
 
-VERSIONS = {"hypershift.openshift.io": "v1beta1", "cloudkit.openshift.io": "v1alpha1", "ramendr.openshift.io": "v1alpha1"}
+VERSIONS = {
+    "hypershift.openshift.io": "v1beta1",
+    "cloudkit.openshift.io": "v1alpha1",
+    "infrastructure.openfleet.io": "v1alpha1",
+    "ramendr.openshift.io": "v1alpha1",
+}
 # Ramen's own kinds are compared with its CRDs where discovery from a DRPolicy is tested, and orders of OSAC's group where its CRD is.
 ELSEWHERE = {("osac.openshift.io", "ClusterOrder"), ("ramendr.openshift.io", "DRCluster"), ("ramendr.openshift.io", "DRPolicy")}
 OURS = {("cloudkit.openshift.io", "ClusterOrder"), ("hypershift.openshift.io", "NodePool"), ("ramendr.openshift.io", "ClusterRegistry")}

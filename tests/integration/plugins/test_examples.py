@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import boto3
 import pytest
@@ -19,6 +20,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import St
 from ansible_collections.openfleet.clusters.plugins import modules
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names
 
+from ..support.name_server import KEY_NAME, name_server
 from ..support.playbooks import COLLECTION, RUN_SECONDS, Played, Task, play
 from ..support.ramen import policies
 
@@ -75,10 +77,10 @@ def apply_order(hub: Access, name: str = "demo") -> None:
     hub.apply({"apiVersion": "cloudkit.openshift.io/v1alpha1", "kind": "ClusterOrder", "metadata": metadata, "spec": spec})
 
 
-def run(hub: Access, folder: Path, tasks: list[Task], *options: str) -> Played:
+def run(hub: Access, folder: Path, tasks: list[Task], *options: str, **variables: Any) -> Played:
     event = {"action": "provision", "orders": [{"namespace": NAMESPACE, "name": "demo"}]}
     defaults = {"kubeconfig": str(hub.kubeconfig)}
-    return play(folder, tasks, *options, defaults=defaults, secrets={"pull_secret": PULL_SECRET}, ansible_eda={"event": event})
+    return play(folder, tasks, *options, defaults=defaults, secrets={"pull_secret": PULL_SECRET}, ansible_eda={"event": event}, **variables)
 
 
 def run_playbook(hub: Access, playbook: str) -> None:
@@ -208,6 +210,46 @@ def test_examples_of_s3_coordination(s3: StoreAccess, tmp_path: Path) -> None:
     assert played["Show the leader"].result["msg"] == "no leader, the last epoch was 3"
     assert played["Show the steps"].result["msg"] == ["Completed", "Completed", "Inspected"]
     assert s3.secret_key not in played.output
+
+
+@pytest.mark.usefixtures("orders")
+def test_examples_of_addresses_and_names(hub: Access, tmp_path: Path) -> None:
+    kinds = {
+        "machine-networks": {"type": "Network", "ranges": ["10.20.0.0/16"], "prefixLength": 24},
+        "vlans": {"type": "VLAN", "ranges": ["100-199"]},
+        "load-balancers": {"type": "Address", "ranges": ["192.0.2.10-192.0.2.20"]},
+    }
+    about = {"apiVersion": "infrastructure.openfleet.io/v1alpha1", "kind": "AddressPool"}
+    pools = [about | {"metadata": {"name": name, "namespace": "openfleet-system"}, "spec": spec} for name, spec in kinds.items()]
+    made = [hub.kube.create(pool) for pool in pools]
+    (tmp_path / "knot").mkdir()
+    try:
+        apply_order(hub)
+        finish = {
+            "name": "After the examples",
+            f"{COLLECTION}.cluster_order_finish": {"step": "provision", "orders": "{{ prepared.orders }}"},
+        }
+        allocate, *others = examples("cluster_addresses")
+        in_template = {**allocate, "vars": VARIABLES, "module_defaults": DEFAULTS}
+        played = run(hub, tmp_path, [PREPARE, in_template, *others, finish])
+        assert played.code == 0, played.output
+        assert played["Show the machine network"].result["msg"] == "10.20.0.0/24"
+        assert played["Release them when the cluster is deleted"].changed
+        with name_server(tmp_path / "knot") as server:
+            secret = {"name": KEY_NAME, "secret": server.key}
+            hub.kubectl(
+                "create", "secret", "generic", "dns-key", "-n", "openfleet-system", *(f"--from-literal={k}={v}" for k, v in secret.items())
+            )
+            played = run(
+                hub, tmp_path, examples("cluster_dns_records"), dns_server={"server": "127.0.0.1", "port": server.port, "secret": "dns-key"}
+            )
+            hub.kubectl("delete", "secret", "dns-key", "-n", "openfleet-system")
+        assert played.code == 0, played.output
+        assert played["Show what is not visible yet"].result["msg"] == []
+        assert played["Delete the records of the cluster"].changed
+    finally:
+        for pool in made:
+            hub.kube.delete(pool)
 
 
 def test_no_example_is_left_out() -> None:

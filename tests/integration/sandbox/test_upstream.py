@@ -30,4 +30,4 @@ def test_definitions_are_served(crds: Callable[[], list[dict[str, Any]]], hub: A
 
 def test_hub_has_the_collections_and_hypershifts_definitions(hub: Access) -> None:
     kinds = {item["spec"]["names"]["kind"] for item in hub.get("crds")["items"]}
-    assert kinds >= {"ClusterOrder", "ClusterRegistry", "HostedCluster", "NodePool"}
+    assert kinds >= {"AddressPool", "ClusterOrder", "ClusterRegistry", "HostedCluster", "NodePool"}

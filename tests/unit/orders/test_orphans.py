@@ -48,3 +48,25 @@ def lease(name: str = "") -> Object:
 )
 def test_what_has_no_order_is_an_orphan(orders: list[Object], namespaces: list[Object], leases: list[Object], found: list[str]) -> None:
     assert [orphan.kind for orphan in find_orphans(NAMES, orders, namespaces, leases)] == found
+
+
+@pytest.mark.parametrize(
+    ("orders", "namespaces", "found"),
+    [
+        ([order()], [working()], []),
+        ([order()], [], []),
+        ([], [working()], ["Namespace"]),  # the cluster may still use its addresses
+        ([], [], ["AddressPool"]),
+        ([order(uid="2")], [], ["AddressPool"]),
+    ],
+)
+def test_an_allocation_is_an_orphan_once_order_and_working_namespace_are_gone(
+    orders: list[Object], namespaces: list[Object], found: list[str]
+) -> None:
+    allocation = {"namespace": "team", "name": "demo", "uid": "1", "token": 1, "values": ["100"], "orphanedSince": "2026-01-02T03:04:05Z"}
+    pool = {"kind": "AddressPool", "metadata": {"name": "vlans"}, "status": {"allocations": {"1": allocation}}}
+    orphans = find_orphans(NAMES, orders, namespaces, [], [pool])
+    assert [orphan.kind for orphan in orphans] == found
+    for orphan in orphans:
+        assert (orphan.namespace, orphan.name, orphan.uid) == ("team", "demo", "1")
+        assert bool(orphan.since) == (orphan.kind == "AddressPool")

@@ -52,6 +52,7 @@ class ClusterProvider(Provider):
         "infrastructure_ref": REFERENCE,
         "worker_templates": {"type": "dict", "default": {}},
     }
+    NETWORKS = ("pod_network_cidr", "service_network_cidr")
 
     def create(self, request: ClusterRequest) -> ObservedCluster:
         cluster, deployments = self._read()

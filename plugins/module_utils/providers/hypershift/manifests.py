@@ -93,6 +93,8 @@ class Manifests:
             spec["secretEncryption"] = encryption
         if self._request.secrets.get("ssh_public_key"):
             spec["sshKey"] = {"name": f"{name}-ssh-key"}
+        if settings.get("machine_network_cidr"):
+            spec["networking"]["machineNetwork"] = [{"cidr": settings["machine_network_cidr"]}]
         if settings.get("base_domain"):
             spec["dns"] = {"baseDomain": settings["base_domain"]}
         if settings["configuration"]:

@@ -45,6 +45,7 @@ class ClusterProvider(Provider):
         "base_domain": {"type": "str"},
         "pod_network_cidr": {"type": "str", "default": "10.132.0.0/14"},
         "service_network_cidr": {"type": "str", "default": "172.31.0.0/16"},
+        "machine_network_cidr": {"type": "str"},
         "network_type": {"type": "str", "default": "OVNKubernetes"},
         "control_plane_availability": {"type": "str", "choices": AVAILABILITY, "default": "SingleReplica"},
         "infrastructure_availability": {"type": "str", "choices": AVAILABILITY},
@@ -53,6 +54,7 @@ class ClusterProvider(Provider):
         "publishing": {"type": "dict", "default": {}},
         "configuration": {"type": "dict", "default": {}},
     }
+    NETWORKS = ("pod_network_cidr", "service_network_cidr", "machine_network_cidr")
     SECRETS: ClassVar[Mapping[str, Any]] = {
         "pull_secret": {"type": "str", "required": True, "no_log": True},
         "ssh_public_key": {"type": "str"},

@@ -1,0 +1,20 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The cluster that has addresses and records of a site, as pools and DNS zones record it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ClusterOwner:
+    """The cluster of an order, or one without an order, whose `uid` is empty."""
+
+    namespace: str
+    name: str
+    uid: str = ""
+
+    @property
+    def key(self) -> str:
+        return self.uid or f"{self.namespace}.{self.name}"

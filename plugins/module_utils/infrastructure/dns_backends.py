@@ -1,0 +1,38 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The zone that the options of a task describe, with the credentials of the site: a Secret in its namespace, out of tenants' reach."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..kube.client import Kube
+from ..kube.errors import Invalid
+from . import dns_rfc2136, dns_route53
+from .dns_rfc2136 import Rfc2136Zone
+from .dns_route53 import Route53Zone, route53_client
+
+Zone = Rfc2136Zone | Route53Zone
+
+
+def zone_of(kube: Kube, site_namespace: str, zone: str, options: Mapping[str, Any]) -> Zone:
+    """The zone of that name, on the server in the option `rfc2136` or `route53`."""
+    if settings := options.get("rfc2136"):
+        key = _credentials(kube, site_namespace, settings["secret"], dns_rfc2136.KEYS)
+        return Rfc2136Zone(settings["server"], settings["port"], zone, key)
+    settings = options["route53"]
+    credentials = _credentials(kube, site_namespace, settings["secret"], dns_route53.KEYS)
+    return Route53Zone(route53_client(settings["endpoint_url"], credentials), settings["zone_id"])
+
+
+def _credentials(kube: Kube, namespace: str, name: str | None, keys: Sequence[str]) -> dict[str, str]:
+    """Those of the keys that the Secret has; none where the site names no Secret."""
+    if not name:
+        return {}
+    found = kube.find("v1", "Secret", name, namespace)
+    if found is None:
+        raise Invalid(f"The Secret {name} with the credentials for DNS does not exist in the site's namespace {namespace}.", ["secret"])
+    data = found.get("data") or {}
+    return {key: base64.b64decode(data[key]).decode(errors="replace").strip() for key in keys if key in data}
