@@ -71,8 +71,8 @@ class Cluster:
     def play(self, *tasks: Task, **variables: Any) -> Played:
         site = {
             "infrastructure": {
-                "network": {"network_pool": "role-networks", "vlan_pool": "role-vlans"},
-                "ingress": {"address_pool": "role-addresses", "namespace": self.namespace, "metallb_namespace": self.namespace},
+                "network": {"pool": "role-networks", "vlan_pool": "role-vlans"},
+                "ingress": {"pool": "role-addresses", "namespace": self.namespace, "metallb_namespace": self.namespace},
                 "dns": {
                     "adapter": f"{COLLECTION}.dns_rfc2136",
                     "zone": ZONE,
