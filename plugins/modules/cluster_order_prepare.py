@@ -13,7 +13,7 @@ author:
   - openfleet.clusters contributors (@openfleet)
 description:
   - The first task of a run, for all of its orders at once. It acquires their locks, validates them against their
-    templates, adds finalizers, and creates their working namespaces with a service account and a role binding.
+    templates, adds finalizers, and creates their working namespaces.
   - If no order is named by the arguments or by an event, the task prepares all orders whose next action is O(step).
   - An order that cannot be prepared does not affect the others. The task writes the reason to the order and returns the
     order in RV(skipped_orders).

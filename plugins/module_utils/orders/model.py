@@ -26,7 +26,6 @@ from .osac import restored
 
 ManagementState = Literal["managed", "manual", "unmanaged"]
 
-SERVICE_ACCOUNT = ROLE_BINDING = "cloudkit"
 NAME_LIMIT = 63  # of a namespace's name and of a label's value
 CLUSTER_NAME_LIMIT = 20
 WORKING_NAMESPACE_LIMIT = NAME_LIMIT - 1 - CLUSTER_NAME_LIMIT  # HyperShift joins both names with a dash for the control plane

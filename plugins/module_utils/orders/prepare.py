@@ -29,7 +29,7 @@ from ..templates.errors import BrokenTemplate, TemplateError, TemplateNotOffered
 from ..templates.metadata import DELETE, INSTALL, POST_INSTALL
 from ..templates.secret_references import FORM
 from .finish import Finalization, RunResult
-from .model import ROLE_BINDING, SERVICE_ACCOUNT, ClusterOrder, Failure, config_version
+from .model import ClusterOrder, Failure, config_version
 from .observe import recorded_cluster
 from .outcome import Action, Job, Outcome
 from .ownership import require_own
@@ -225,7 +225,7 @@ class Preparation:
             order = self._status.write(order, start, lock=lock)
             self._warn_of_secrets(order, checked.inlined)
         order = self._add_finalizers(order)
-        changes = self._apply_surroundings(order, lock, provider)
+        changes = self._apply_namespace(order, lock, provider)
         kubeconfig = self._kubeconfig(order) if self._step == "post_install" else None
         return PreparedOrder(order, lock, provider, checked, has_post_install, job, changes, kubeconfig, site)
 
@@ -274,11 +274,11 @@ class Preparation:
             raise OrderGone(f"ClusterOrder {order.namespace}/{order.name} was deleted before its finalizers were set.")
         return ClusterOrder.from_object(item, self._run.names)
 
-    def _apply_surroundings(self, order: ClusterOrder, lock: Lock, provider: str) -> list[Change]:
-        """Create the namespace and the service account; with an external controller, only check its namespace."""
+    def _apply_namespace(self, order: ClusterOrder, lock: Lock, provider: str) -> list[Change]:
+        """Create the working namespace; with an external controller, only check its namespace."""
         if not self._run.names.external_controller:
-            wanted = _surroundings(order, self._run.names.infrastructure_finalizer, provider)
-            return self._run.writer(lock).apply(wanted, lambda item, present: _require_own(order, item, present))
+            wanted = _working_namespace(order, self._run.names.infrastructure_finalizer, provider)
+            return self._run.writer(lock).apply([wanted], lambda item, present: _require_own(order, item, present))
         name = order.working_namespace
         namespace = self._run.kube.find("v1", "Namespace", name)
         if namespace is None:
@@ -301,36 +301,22 @@ class Preparation:
         return self._run.find(order.namespace, order.name) or order
 
 
-def _surroundings(order: ClusterOrder, finalizer: str, provider: str) -> list[Object]:
-    """The namespace of all of the order's objects, and the service account that may work in it."""
-    namespace = order.working_namespace
-    own = {"namespace": namespace, "labels": order.labels}
-    return [
-        {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {
-                "name": namespace,
-                "labels": order.labels,
-                "annotations": {order.names.provider_annotation: provider},
-                "finalizers": [finalizer],
-            },
+def _working_namespace(order: ClusterOrder, finalizer: str, provider: str) -> Object:
+    """The namespace of all of the order's objects. It has no account of its own: the run works with that of the site."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": order.working_namespace,
+            "labels": order.labels,
+            "annotations": {order.names.provider_annotation: provider},
+            "finalizers": [finalizer],
         },
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": SERVICE_ACCOUNT, **own}},
-        {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "RoleBinding",
-            "metadata": {"name": ROLE_BINDING, **own},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
-            "subjects": [{"kind": "ServiceAccount", "name": SERVICE_ACCOUNT, "namespace": namespace}],
-        },
-    ]
+    }
 
 
 def _require_own(order: ClusterOrder, item: Object, present: Object) -> Object:
-    """The wanted object; an error where its namespace belongs to another order or is being deleted."""
-    if item["kind"] != "Namespace":
-        return item
+    """The wanted namespace; an error where it belongs to another order or is being deleted."""
     require_own(order, present)
     name, called = item["metadata"]["name"], f"ClusterOrder {order.namespace}/{order.name}"
     if "deletionTimestamp" in present["metadata"]:

@@ -23,8 +23,6 @@ from .model import (
     MESSAGE_LIMIT,
     PROGRESSING,
     READY,
-    ROLE_BINDING,
-    SERVICE_ACCOUNT,
     ClusterOrder,
     Failure,
     config_version,
@@ -132,15 +130,15 @@ def _failure(
 
 
 def _cluster_reference(order: ClusterOrder, observed: ObservedState) -> Object | None:
-    """All four names or none. Where another controller chose service account and role binding, its names stay."""
+    """All four names or none: the CRDs require them. Service account and role binding are another controller's; we create none."""
     if not observed.namespace_exists:
         return None
     before = order.status.get("clusterReference") or {}
     return {
         "namespace": order.working_namespace,
         "hostedClusterName": order.names.cluster_name(order.name) if observed.cluster.exists else "",
-        "serviceAccountName": before.get("serviceAccountName") or SERVICE_ACCOUNT,
-        "roleBindingName": before.get("roleBindingName") or ROLE_BINDING,
+        "serviceAccountName": before.get("serviceAccountName") or "",
+        "roleBindingName": before.get("roleBindingName") or "",
     }
 
 

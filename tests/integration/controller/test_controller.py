@@ -160,16 +160,16 @@ def test_orders_that_are_not_managed_are_not_run(orders: Orders, engine: InProce
 
 
 def test_drift_is_repaired_at_the_resync_also_after_a_restart(orders: Orders) -> None:
-    """Drift of the observed cluster, and drift of the RoleBinding that only the account in its namespace needs."""
+    """Drift of the observed cluster, and drift of a Secret, which is not observed."""
     for name in ("demo", "manual"):
         orders.apply(name, nodes={"fc430": 1})
         orders.provision(name)
     orders.patch({"metadata": {"annotations": {f"{orders.group}/management-state": "manual"}}}, "manual")
     orders.patch_cluster({"spec": {"release": {"image": NEXT_RELEASE}}})
-    binding = ("rbac.authorization.k8s.io/v1", "RoleBinding", "cloudkit", orders.working())
-    orders.kube.delete(orders.kube.get(*binding))
+    pull_secret = ("v1", "Secret", "demo-pull-secret", orders.working())
+    orders.kube.delete(orders.kube.get(*pull_secret))
     with InProcessEngine(orders, resync=4).running() as engine:
-        until(lambda: orders.kube.find(*binding), "the account may work again")
+        until(lambda: orders.kube.find(*pull_secret), "the Secret exists again")
         until(lambda: orders.hosted_cluster()["spec"]["release"]["image"] == RELEASE, "the release is as ordered again")
         until(lambda: engine.actions("demo").count("provision") >= 2, "a settled order is reconciled again at the next resync")
         assert engine.actions("manual") == [], "what is managed by hand is skipped"

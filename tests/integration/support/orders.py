@@ -37,8 +37,6 @@ HOLD = "example.com/hold"
 PAST = "2020-01-01T00:00:00.000000Z"
 CREATED_KINDS = [
     ("v1", "Secret"),
-    ("v1", "ServiceAccount"),
-    ("rbac.authorization.k8s.io/v1", "RoleBinding"),
     (HYPERSHIFT, "HostedCluster"),
     (HYPERSHIFT, "NodePool"),
 ]
@@ -46,11 +44,9 @@ CREATED_KINDS = [
 CREATED = [
     "HostedCluster/demo",
     "NodePool/demo-fc430",
-    "RoleBinding/cloudkit",
     "Secret/demo-etcd-encryption-key",
     "Secret/demo-pull-secret",
     "Secret/demo-ssh-key",
-    "ServiceAccount/cloudkit",
 ]
 ALLOWED = ["127.0.0.1"]  # where the sandbox's clusters are
 WAIT_SECONDS = 200

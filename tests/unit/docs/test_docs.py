@@ -376,7 +376,7 @@ def test_guide_gives_the_hub_account_every_kind_that_is_written() -> None:
         item for language, text in guide.blocks if language == "yaml" if isinstance(item := yaml.safe_load(text), dict) and "rules" in item
     )
     granted = {resource for rule in role["rules"] for resource in rule["resources"]}
-    assert granted >= {"clusterorders", "clusterorders/status", "events", "namespaces", "serviceaccounts", "rolebindings", "secrets"}
+    assert granted >= {"clusterorders", "clusterorders/status", "events", "namespaces", "secrets"}
     assert granted >= {"hostedclusters", "nodepools"}
 
 

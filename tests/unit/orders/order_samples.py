@@ -22,7 +22,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model
 START = datetime(2026, 1, 1, tzinfo=UTC)
 EARLIER = START - timedelta(hours=1)
 NAMESPACE = Names().working_namespace("orders", "demo")
-REFERENCE = {"namespace": NAMESPACE, "hostedClusterName": "demo", "serviceAccountName": "cloudkit", "roleBindingName": "cloudkit"}
+REFERENCE = {"namespace": NAMESPACE, "hostedClusterName": "demo", "serviceAccountName": "", "roleBindingName": ""}
 
 
 def at(minutes: float) -> datetime:
