@@ -98,7 +98,15 @@ def test_examples_of_reading_and_locking(hub: Access, tmp_path: Path) -> None:
     failure = {"reason": "TaskFailed", "message": "It broke.", "retryable": False, "attempts": 1}
     status = json.dumps({"status": {"phase": "Failed", "observedGeneration": 1, "failure": failure}})
     hub.kubectl("patch", "clusterorder", "second", "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p", status)
-    named = ("cluster_template_info", "vm_class_info", "cluster_lock", "cluster_lock_info", "cluster_order_info", "cluster_order_status")
+    named = (
+        "cluster_template_info",
+        "vm_class_info",
+        "cluster_lock",
+        "cluster_lock_info",
+        "cluster_order_info",
+        "cluster_order_status",
+        "cluster_order_upgrade",
+    )
     played = run(hub, tmp_path, [task for module in named for task in examples(module)])
     assert played.code == 0, played.output
     # Leases outlive their orders, so another test may have counted before.

@@ -22,7 +22,12 @@ from typing import Any
 
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
-from ansible_collections.openfleet.clusters.plugins.action import cluster_order_adopt, cluster_order_finish, cluster_order_prepare
+from ansible_collections.openfleet.clusters.plugins.action import (
+    cluster_order_adopt,
+    cluster_order_finish,
+    cluster_order_prepare,
+    cluster_order_upgrade,
+)
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import ORDERS
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import Lock
@@ -64,7 +69,7 @@ class NoRenewer:
 
 
 # What the actions ask Ansible's own process for: where collections are, whether a role can be read, and a process that renews locks.
-for _module in (cluster_order_adopt, cluster_order_prepare, cluster_order_finish):
+for _module in (cluster_order_adopt, cluster_order_prepare, cluster_order_finish, cluster_order_upgrade):
     _module.AnsibleCollectionConfig = SimpleNamespace(collection_paths=[])  # type: ignore[attr-defined]
     _module.find_templates = _templates  # type: ignore[attr-defined]
 cluster_order_prepare.RoleCheck = lambda _loader: SimpleNamespace(problem=lambda _role, _entry: None)  # type: ignore[attr-defined]
