@@ -7,8 +7,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.secret_references import referenced
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import TaskCluster
-from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import IdentityProvider
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import Provider
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import IdentityProvider, ObservedCluster
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_identity_provider
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.cluster_action import ClusterAction
 
@@ -20,6 +22,14 @@ class ActionModule(ClusterAction):
     def work_on(self, subject: TaskCluster, parameters: dict[str, Any]) -> dict[str, Any]:
         name = parameters["identity_provider"]
         if parameters["state"] == "absent":
-            return self.change(subject, parameters, lambda provider, cluster: provider.remove_identity_provider(cluster, name))
-        wanted = IdentityProvider(name, parameters["type"], parameters["settings"], parameters["secrets"])
+            return self.change(subject, parameters, lambda provider, cluster: _remove(provider, cluster, name))
+        namespace = subject.order.namespace if subject.order else subject.ref.namespace
+        secrets = parameters["secrets"] | referenced(subject.ref.kube, namespace, parameters["secret_refs"])
+        wanted = IdentityProvider(name, parameters["type"], parameters["settings"], secrets)
         return self.change(subject, parameters, lambda provider, cluster: provider.add_identity_provider(cluster, wanted))
+
+
+def _remove(provider: Provider, cluster: ObservedCluster, name: str) -> None:
+    # A cluster that is gone has none.
+    if cluster.exists:
+        provider.remove_identity_provider(cluster, name)

@@ -36,6 +36,12 @@ options:
     description: The secret of that type by its key, C(clientSecret), C(htpasswd) or C(bindPassword).
     type: dict
     default: {}
+  secret_refs:
+    description:
+      - The same secret by its key, read from a Secret on the hub, so that no variable contains it.
+      - The Secret is in the namespace of the order, or in O(namespace) for a cluster without an order.
+    type: dict
+    default: {}
 extends_documentation_fragment:
   - openfleet.clusters.attributes
   - openfleet.clusters.attributes.provider
@@ -62,6 +68,18 @@ EXAMPLES = r"""
         preferredUsername: [preferred_username]
     secrets:
       clientSecret: "{{ lookup('ansible.builtin.env', 'CLIENT_SECRET') }}"
+
+- name: Add users whose passwords are in a Secret
+  openfleet.clusters.cluster_identity_provider:
+    name: lab
+    namespace: clusters
+    provider: hypershift
+    identity_provider: local
+    type: HTPasswd
+    secret_refs:
+      htpasswd:
+        name: lab-users
+        key: htpasswd
 
 - name: Remove the OpenID provider
   openfleet.clusters.cluster_identity_provider:
@@ -116,6 +134,7 @@ SPEC: Spec = {
     "type": {"type": "str"},
     "settings": {"type": "dict", "default": {}},
     "secrets": {"type": "dict", "default": {}, "no_log": True},
+    "secret_refs": {"type": "dict", "default": {}, "no_log": False},
 }
 RULES: dict[str, Any] = {**CLUSTER_RULES, "required_if": [("state", "present", ("type",))]}
 

@@ -233,6 +233,7 @@ def test_examples(lab: Access, tmp_path: Path) -> None:
         *({**task, "vars": given} for task in examples("cluster_info")),
     ]
     environment = {"CLIENT_SECRET": HIDDEN}
+    lab.kubectl("create", "secret", "generic", "lab-users", "-n", "clusters", f"--from-literal=htpasswd=ann:{HIDDEN}")
     played = play(tmp_path, tasks, defaults={"kubeconfig": str(lab.kubeconfig)}, environment=environment)
     assert played.code == 0, played.output
     assert HIDDEN not in played.output

@@ -21,7 +21,7 @@ ON_KUBERNETES = [name for name in ALL if name not in (*WITHOUT_CLUSTER, *ON_S3)]
 CONNECTED = [*ON_KUBERNETES, *ON_S3]
 # What Ansible must never show. A public key is not one, and its option says so.
 SECRET_OPTIONS = {"kubeconfig", "api_key", "password", "client_key", "secret_key", "session_token", "secrets", "template_parameters"}
-SECRET_IN = {"cluster_order_finish": {"orders"}}
+SECRET_IN = {"cluster_addon": {"parameters"}, "cluster_order_finish": {"orders"}}
 
 
 def documentation(name: str) -> dict[str, Any]:
