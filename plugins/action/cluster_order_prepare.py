@@ -56,8 +56,10 @@ class ActionModule(ControllerAction):
             chosen = [OrderName(order.namespace, order.name) for order in needing]
         process = RunProcess.of_worker()
         # Before a lock is taken: a run that cannot renew its locks takes none. The process starts while the first orders are prepared.
-        seconds = parameters["run_timeout"]
-        with Renewer(connection(parameters), process, seconds) if chosen and not self.check_mode else contextlib.nullcontext() as renewer:
+        with contextlib.ExitStack() as stack:
+            renewer: Renewer | None = None
+            if chosen and not self.check_mode:
+                renewer = stack.enter_context(Renewer(connection(parameters), process, parameters["run_timeout"], ends_run=True))
             prepared, skipped = self._prepare(kube, parameters, chosen, expected, process, renewer)
         for order in skipped:
             self._display.display(f"skipped {order.namespace}/{order.name}: {order.message}")

@@ -31,8 +31,10 @@ options:
     type: int
     default: 0
   run_timeout:
-    description: Seconds after which the locks of the run are no longer renewed. A run that takes longer cannot change
-      its orders any more, and another one continues.
+    description:
+      - Seconds after which the locks of the run are no longer renewed. A run that takes longer and still has locks gets
+        SIGTERM, and another one continues.
+      - A run that a rules engine on this machine has started also ends with that engine.
     type: int
     default: 7200
   hooks:

@@ -4,8 +4,9 @@
 
 A task ends long before its run does, so it starts a process: before it takes a lock, so that a run without a renewer takes none. The
 process gets locks and credentials on its standard input, never on its command line, and confirms each lock on its standard output. It
-inherits the handle on the run that the task opened, and ends when the run ends, its time is up, or no lock is left: a run that hangs must
-not hold orders, and a slot of the event source, for ever.
+inherits the handle on the run that the task opened, and ends when the run ends, the rules engine that started it ends, its time is up, or
+no lock is left: a run that hangs must not hold orders, and a slot of the event source, for ever. Where the locks are those of the whole
+run, it ends the run as well, which can write nothing any more.
 
 A lock of a single task is renewed by a thread of that task.
 """
@@ -16,10 +17,11 @@ import contextlib
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ from ..common.clock import boottime
 from ..common.third_party import urllib3
 from ..kube.client import TRIES, Kube
 from ..kube.errors import KubeError
-from .lease import Lock, LockLost, renew
+from .lease import Lock, LockExpired, LockLost, renew, verify
 from .run_process import RunProcess
 
 RUN_SECONDS = 7200.0  # of a run that sets no other time
@@ -77,6 +79,11 @@ class Renewals:
         answers = zip(self._held, results, strict=True)
         self._held = [lock if isinstance(result, KubeError) else result for lock, result in answers if not isinstance(result, LockLost)]
 
+    def any_held(self) -> bool:
+        """Whether the run has not released its locks, nor lost them to another run. One that the server does not show counts as held."""
+        results = self._kube.in_parallel(lambda lock: verify(self._kube, lock), self._held)
+        return not all(isinstance(result, LockLost) and not isinstance(result, LockExpired) for result in results)
+
     def _next(self) -> float:
         return self._clock() + min(map(interval, self._held))
 
@@ -88,8 +95,8 @@ def interval(lock: Lock) -> float:
 class Renewer:
     """The renewing process, as the task sees that starts it. Threads may share it."""
 
-    def __init__(self, options: Mapping[str, Any], run: RunProcess, seconds: float = RUN_SECONDS) -> None:
-        """Locks are renewed over the connection of `options`, for `seconds` at most."""
+    def __init__(self, options: Mapping[str, Any], run: RunProcess, seconds: float = RUN_SECONDS, *, ends_run: bool = False) -> None:
+        """Locks are renewed over the connection of `options`, for `seconds` at most; then `ends_run` ends a run that still has one."""
         self.run = run
         self._unconfirmed = 0
         self._mutex = threading.Lock()
@@ -97,18 +104,18 @@ class Renewer:
         try:
             self.process = subprocess.Popen(
                 # -P: no file in the working directory of the run is imported as a module.
-                [sys.executable, "-P", "-m", __name__, str(run.handle)],
+                [sys.executable, "-P", "-m", __name__, *map(str, run.handles)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                pass_fds=(run.handle,),
+                pass_fds=run.handles,
                 env=dict(os.environ) | {"PYTHONPATH": path},
                 # Signals to the terminal of the run are not for it: it ends with the run.
                 start_new_session=True,
             )
         except OSError as error:
             raise RenewerFailed(f"{sys.executable} does not start ({error.strerror})") from error
-        self._send({"options": dict(options), "seconds": seconds})
+        self._send({"options": dict(options), "seconds": seconds, "ends_run": ends_run})
 
     def __enter__(self) -> Renewer:
         return self
@@ -158,7 +165,7 @@ def renewed(kube: Kube, lock: Lock, run: RunProcess) -> Iterator[None]:
     """Renew a lock within the context, while the run lives."""
     stop, stopped = os.pipe()
     watched = select.poll()
-    for handle in (stop, run.handle):
+    for handle in (stop, *run.handles):
         watched.register(handle, select.POLLIN | select.POLLHUP)
     renewals = Renewals(kube)
     renewals.add(lock)
@@ -173,20 +180,20 @@ def renewed(kube: Kube, lock: Lock, run: RunProcess) -> Iterator[None]:
 
 
 class Inbox:
-    """What the task sends, line by line, and the end of the run."""
+    """What the task sends, line by line, and the end of the run or of its engine."""
 
-    def __init__(self, run: int, pipe: int) -> None:
+    def __init__(self, processes: Sequence[int], pipe: int) -> None:
         self.is_open = True
-        self._run, self._pipe = run, pipe
+        self._processes, self._pipe = processes, pipe
         self._rest = b""
         self._watched = select.poll()
-        for handle in (run, pipe):
+        for handle in (*processes, pipe):
             self._watched.register(handle, select.POLLIN)
 
     def receive(self, seconds: float) -> list[bytes] | None:
-        """The lines that arrive within so many seconds; None once the run has ended."""
+        """The lines that arrive within so many seconds; None once a process has ended."""
         ready = [handle for handle, _event in self._watched.poll(seconds * 1000)]
-        if self._run in ready:
+        if not set(self._processes).isdisjoint(ready):
             return None
         if self._pipe not in ready:
             return []
@@ -199,20 +206,21 @@ class Inbox:
 
 
 def main() -> None:
-    inbox = Inbox(int(sys.argv[1]), sys.stdin.fileno())
+    processes = [int(handle) for handle in sys.argv[1:]]
+    inbox = Inbox(processes, sys.stdin.fileno())
     options: dict[str, Any] | None = None
     renewals: Renewals | None = None
-    ends = float("inf")
+    ends, ends_run = float("inf"), False
     while boottime() < ends:
         due_in = renewals.due_in() if renewals else None
         if due_in is None and not inbox.is_open:
             return
         lines = inbox.receive(WAKE_SECONDS if due_in is None else due_in)
         if lines is None:
-            return
+            break
         for content in map(json.loads, lines):
             if options is None:
-                options, ends = content["options"], boottime() + content["seconds"]
+                options, ends, ends_run = content["options"], boottime() + content["seconds"], content["ends_run"]
                 continue
             lock = Lock(**content)
             renewals = renewals or Renewals(Kube.connect(options, _timeout(lock)))
@@ -221,6 +229,9 @@ def main() -> None:
                 os.write(sys.stdout.fileno(), CONFIRMED)
         if renewals:
             renewals.renew_due()
+    if ends_run and renewals and renewals.any_held():
+        with contextlib.suppress(ProcessLookupError):  # it may be what has ended
+            signal.pidfd_send_signal(processes[0], signal.SIGTERM)
 
 
 def _timeout(lock: Lock) -> urllib3.Timeout:

@@ -60,8 +60,13 @@ def loop(quick_hub: Access, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         gate = orders.role("gate", {"tasks/main.yml": GATE.format(folder=folder)})
         orders.template("finished", post_install="[]\n")
         source = {"start_timeout": 300, "max_in_flight": MAX_IN_FLIGHT, "webhook": {"rate_limit": 10000}}
-        with running(Engine(quick_hub, folder, str(EXAMPLE), hooks={"pre_install": [gate]}, source=source)) as engine:
-            yield Loop(hub=quick_hub, orders=orders, engine=engine, folder=folder)
+        # As below nohup: runs do not end with the terminal that the engine is for them.
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            with running(Engine(quick_hub, folder, str(EXAMPLE), hooks={"pre_install": [gate]}, source=source)) as engine:
+                yield Loop(hub=quick_hub, orders=orders, engine=engine, folder=folder)
+        finally:
+            signal.signal(signal.SIGHUP, before)
         orders.clean_up()
 
 
@@ -107,6 +112,20 @@ def test_a_run_that_was_killed_is_noticed_by_its_lock_and_done_again(loop: Loop)
     loop.until_phase("Ready", "gated")
     assert engine.actions(loop.full("gated")) == ["provision", "provision"]
     assert orders.lease("gated")["leaseTransitions"] == 2
+
+
+def test_a_run_that_outlives_its_engine_is_ended_and_done_again(loop: Loop) -> None:
+    orders, engine = loop.orders, loop.engine
+    orders.apply("gated-engine", nodes={"fc430": 1})
+    until((loop.folder / "here-gated-engine").exists, f"a run holds the lock; the log is {engine.log}")
+    engine.kill()
+    until(lambda: not engine.processes(), "neither the run nor its renewer is left")
+    assert orders.lease("gated-engine")["holderIdentity"], "it expires, which shows that its run was lost"
+    (loop.folder / "resume-gated-engine").touch()
+    orders.expire_lock("gated-engine")
+    engine.start()
+    loop.until_phase("Ready", "gated-engine")
+    assert orders.lease("gated-engine")["leaseTransitions"] == 2
 
 
 class Runs:

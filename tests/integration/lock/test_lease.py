@@ -26,7 +26,12 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors imp
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import Lock, LockExpired, LockHeld, LockLost
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.renewer import Renewer
-from ansible_collections.openfleet.clusters.plugins.module_utils.lock.run_process import RunEnded, RunProcess, run_identity
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.run_process import (
+    RunEnded,
+    RunProcess,
+    engine_identity,
+    run_identity,
+)
 
 ORDER = "demo"
 SITE = lease.SITE_NAMESPACE
@@ -699,8 +704,8 @@ Start = Callable[..., subprocess.Popen[bytes]]
 def start(options: dict[str, Any], playbook: subprocess.Popen[bytes], renewers: list[subprocess.Popen[bytes]]) -> Start:
     """Start a renewer for the stand-in playbook."""
 
-    def start_one(*locks: Lock, **more: Any) -> subprocess.Popen[bytes]:
-        with Renewer(options | more, RunProcess(playbook.pid)) as renewer:
+    def start_one(*locks: Lock, seconds: float = 600, ends_run: bool = False, engine: str = "", **more: Any) -> subprocess.Popen[bytes]:
+        with Renewer(options | more, RunProcess(playbook.pid, engine), seconds, ends_run=ends_run) as renewer:
             renewers.append(renewer.process)
             renewer.keep_all(locks)
         return renewer.process
@@ -768,6 +773,49 @@ def test_a_renewer_whose_playbook_has_ended_already_ends_too(
         with pytest.raises(RunEnded):
             renewer.keep(held)
         assert renewer.process.wait(60) == 0
+
+
+# A run that hangs
+
+
+def test_a_run_that_still_has_a_lock_at_its_deadline_is_ended(
+    kube: Kube, namespace: str, start: Start, playbook: subprocess.Popen[bytes]
+) -> None:
+    renewer = start(lease.acquire(kube, namespace, ORDER, "playbook"), seconds=0.5, ends_run=True)
+    assert playbook.wait(60) == -signal.SIGTERM
+    assert renewer.wait(60) == 0
+    assert lease.read(kube, namespace, ORDER).holder == "playbook", "it expires, which shows that its run was lost"
+
+
+@pytest.mark.parametrize("released", [True, False])
+def test_a_run_that_has_released_its_locks_or_whose_locks_a_task_took_goes_on_after_the_deadline(
+    kube: Kube, namespace: str, start: Start, playbook: subprocess.Popen[bytes], released: bool
+) -> None:
+    held = lease.acquire(kube, namespace, ORDER, "playbook", duration=3600)
+    if released:
+        lease.release(kube, held)
+    assert start(held, seconds=0.5, ends_run=released).wait(60) == 0
+    time.sleep(0.2)
+    assert playbook.poll() is None
+
+
+@pytest.mark.parametrize("ends_run", [True, False])
+def test_a_run_is_not_renewed_and_ended_once_the_engine_that_started_it_is_killed(
+    kube: Kube, namespace: str, start: Start, playbook: subprocess.Popen[bytes], ends_run: bool
+) -> None:
+    engine = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    try:
+        held = lease.acquire(kube, namespace, ORDER, "playbook", duration=SHORT)
+        renewer = start(held, ends_run=ends_run, engine=engine_identity(engine.pid))
+        renewals_after(kube, namespace, ORDER, 2)
+    finally:
+        engine.kill()
+        engine.wait()
+    assert renewer.wait(60) == 0
+    if ends_run:
+        assert playbook.wait(60) == -signal.SIGTERM
+    assert (playbook.poll() is None) == (not ends_run)
+    assert lease.acquire(kube, namespace, ORDER, "next", wait_timeout=60).token == held.token + 1
 
 
 @pytest.mark.parametrize("seconds", [1.5, 8])

@@ -52,7 +52,7 @@ def _templates(_paths: Sequence[str]) -> Any:
 class NoRenewer:
     """Stands for the process that renews the locks of a run: it starts none, so the locks expire."""
 
-    def __init__(self, _options: Mapping[str, Any], run: RunProcess, _seconds: float = 0) -> None:
+    def __init__(self, _options: Mapping[str, Any], run: RunProcess, _seconds: float = 0, **_more: bool) -> None:
         self.run = run
 
     def __enter__(self) -> NoRenewer:

@@ -16,6 +16,7 @@ if _COLLECTIONS not in sys.path:
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.signals import restore_signals  # noqa: E402
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.source import serve  # noqa: E402
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.run_process import announce_engine  # noqa: E402
 
 DOCUMENTATION = r"""
 ---
@@ -188,4 +189,5 @@ EXAMPLES = r"""
 async def main(queue: asyncio.Queue[Any], args: dict[str, Any]) -> None:
     """Called by ansible-rulebook. The whole process ends when it returns, so it never does; it raises where it cannot work."""
     restore_signals()
+    announce_engine()
     await serve(queue, args)
