@@ -8,7 +8,15 @@ from pathlib import Path
 from ...sandbox.build import build
 from ...sandbox.sandbox import Sandbox
 from ...sandbox.screen import heading, run_command
-from .event_rows import busy_webhooks, coalesced, fifty_by_rulebook, status_lag, ten_thousand_orders, thousand_orders
+from .event_rows import (
+    busy_webhooks,
+    coalesced,
+    fifty_by_rulebook,
+    status_lag,
+    status_lag_beside,
+    ten_thousand_orders,
+    thousand_orders,
+)
 from .host_rows import host_claims
 from .order_rows import contention, fifty_orders, one_order, usual_way
 from .s3_rows import s3_coordination
@@ -35,6 +43,7 @@ def main() -> int:
             ]
             table(rows)
             events = [*busy_webhooks(load), *fifty_by_rulebook(load), *thousand_orders(load), *status_lag(load), *coalesced(load)]
+            events += status_lag_beside(load)
             events += ten_thousand_orders(load)  # last: the load of so many objects would be in the figures of the others
             table(events)
         finally:
