@@ -73,8 +73,8 @@ options:
   controller:
     description:
       - The controller of ClusterOrders. With V(external) another controller owns the phase of an order, its finalizer,
-        and the working namespace with its service account, which it names C(<namespace>-<name>). Conditions of this
-        collection then have the prefix C(openfleet.clusters/).
+        and the working namespace with its service account, whose name the status of the order or its label tells.
+        Conditions of this collection then have the prefix C(openfleet.clusters/).
       - Set the same value for the event source, the playbooks and all modules.
     type: str
     choices: [self, external]

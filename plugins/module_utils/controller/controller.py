@@ -16,7 +16,7 @@ import functools
 import logging
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
@@ -27,7 +27,7 @@ from ..kube.client import Kube
 from ..kube.errors import NotFound
 from ..lock import lease
 from ..lock.lease import LockState
-from ..orders.model import ClusterOrder
+from ..orders.model import ClusterOrder, label_value
 from ..orders.next_action import action_reason, next_action
 from ..orders.observe import ObservedState, observe
 from ..orders.orphans import KINDS, find_orphans
@@ -38,6 +38,7 @@ from ..orders.status_writer import StatusWriter
 from ..orders.sweep import Sweep
 from .hub_cache import Handlers, HubCache
 from .in_flight import ABANDONED_SECONDS, RESYNC, InFlightRun, InFlightRuns, PendingAction
+from .key_index import KeyIndex
 from .metrics import Metrics, State
 from .poller import Poller
 from .retry import SECOND_MORE, RetryPolicy
@@ -81,7 +82,8 @@ class Controller:
         self._notifications: asyncio.Queue[Object] = asyncio.Queue()
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="reconcile")
         # The orders of each working namespace. Two may claim one; the run of the second reports that.
-        self._by_namespace: dict[str, set[Key]] = {}
+        self._by_namespace = KeyIndex()
+        self._by_label = KeyIndex()  # on the namespaces of an external controller
 
     async def run(self) -> None:
         """Work until cancelled. An error of the hub ends nothing."""
@@ -157,7 +159,11 @@ class Controller:
             self._forget(key)
             self._notifications.put_nowait(deletion_event(key, self._order(item)))
             return
-        self._by_namespace.setdefault(self._settings.names.working_namespace(*key), set()).add(key)
+        names = self._settings.names
+        if names.external_controller:
+            self._by_label.put(key, [label_value(key.name)])
+        else:
+            self._by_namespace.put(key, [names.working_namespace(*key)])
         if not self._cache.is_listed:
             self._transitions.record(key, self._order(item).phase)
         self._queue.add(key)
@@ -171,13 +177,15 @@ class Controller:
     def _namespace_changed(self, before: Object | None, after: Object | None) -> None:
         # Only the creation and the deletion of a namespace matter.
         if before is None or after is None:
-            self._enqueue_orders_of((after or before or {})["metadata"]["name"])
+            metadata = (after or before or {})["metadata"]
+            self._enqueue_coalesced(self._by_namespace.get(metadata["name"]))
+            self._enqueue_coalesced(self._by_label.get((metadata.get("labels") or {}).get(self._settings.names.order_label, "")))
 
     def _cluster_changed(self, before: Object | None, after: Object | None) -> None:
-        self._enqueue_orders_of((after or before or {})["metadata"]["namespace"])
+        self._enqueue_coalesced(self._by_namespace.get((after or before or {})["metadata"]["namespace"]))
 
-    def _enqueue_orders_of(self, namespace: str) -> None:
-        for key in self._by_namespace.get(namespace, ()):
+    def _enqueue_coalesced(self, keys: Iterable[Key]) -> None:
+        for key in keys:
             self._queue.add_coalesced(key)
 
     def _enqueue_all(self) -> None:
@@ -185,11 +193,7 @@ class Controller:
             self._queue.add(key)
 
     def _forget(self, key: Key) -> None:
-        namespace = self._settings.names.working_namespace(*key)
-        self._by_namespace.get(namespace, set()).discard(key)
-        if not self._by_namespace.get(namespace):
-            self._by_namespace.pop(namespace, None)
-        for known in (self._transitions, self._retries, self._cache, self._poller, self._queue):
+        for known in (self._by_namespace, self._by_label, self._transitions, self._retries, self._cache, self._poller, self._queue):
             known.forget(key)
         self._in_flight.cancel(key)
         self._unstarted.pop(key, None)
@@ -205,7 +209,11 @@ class Controller:
         if item is None:
             self._forget(key)  # also what a reconcile has kept that was under way when the order was deleted
             return
-        before, lock = self._readable(key, item), await self._lock(key)
+        before = self._readable(key, item)
+        if known and self._settings.names.external_controller:
+            # Before it is observed: from now on, what changes in these namespaces enqueues it.
+            self._by_namespace.put(key, sorted(self._cache.namespaces_of(before)))
+        lock = await self._lock(key)
         # First of all: no error with an order may keep its run in flight, because other orders wait for that slot.
         self._complete_if_ended(key, before, lock)
         if before.management_state == "unmanaged":

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..common.types import Object
@@ -15,6 +15,7 @@ from ..lock import lease
 from ..lock.lease import LockState
 from ..orders.model import ClusterOrder, Names
 from ..orders.observe import HubView, LiveView, NotAsked, observe, provider_type, recorded_cluster, unknown_cluster
+from ..orders.working_namespace import find_namespace
 from ..providers.base import Provider, ProviderError
 from ..providers.factory import ProviderFactory
 from ..providers.model import ObservedCluster
@@ -43,7 +44,10 @@ class HubCache:
         self._handlers = handlers
         self._orders = Informer(watching, names.api_version, "ClusterOrder", handlers.order)
         self._locks = Informer(watching, lease.API_VERSION, "Lease", handlers.lock, lease.selector(), names.site_namespace)
-        self._namespaces = Informer(watching, "v1", "Namespace", handlers.namespace, names.order_label)
+        changed = self._namespace_changed if names.external_controller else handlers.namespace
+        self._namespaces = Informer(watching, "v1", "Namespace", changed, names.order_label)
+        # The names of an external controller's namespaces by their label. Tuples: observers read them in other threads.
+        self._labelled: dict[str, tuple[str, ...]] = {}
         self._required = (self._orders, self._locks, self._namespaces)
         self._clusters: dict[tuple[str, str], Informer] = {}  # by apiVersion and kind, each started when an order needs it
         self._polled: dict[Key, ObservedCluster | KubeError] = {}
@@ -108,7 +112,27 @@ class HubCache:
         return bool(provider_type(order)) and not _watches(order)
 
     def namespace(self, order: ClusterOrder) -> Object | None:
-        return self._namespaces.get(Key("", order.working_namespace))
+        return find_namespace(order, self)
+
+    def named(self, name: str) -> Object | None:
+        return self._namespaces.get(Key("", name))
+
+    def labelled(self, order: ClusterOrder) -> Sequence[Object]:
+        found = map(self.named, self._labelled.get(order.labels[self._names.order_label], ()))
+        return [item for item in found if item]
+
+    def namespaces_of(self, order: ClusterOrder) -> set[str]:
+        """The names of all namespaces that may be the order's: which of them is, may take a request to the hub."""
+        return {order.working_namespace, *self._labelled.get(order.labels[self._names.order_label], ())}
+
+    def _namespace_changed(self, before: Object | None, after: Object | None) -> None:
+        for item, is_present in ((before, False), (after, True)):
+            if item:
+                name, label = item["metadata"]["name"], (item["metadata"].get("labels") or {}).get(self._names.order_label, "")
+                others = [known for known in self._labelled.pop(label, ()) if known != name]
+                if others or is_present:
+                    self._labelled[label] = (*others, name) if is_present else tuple(others)
+        self._handlers.namespace(before, after)
 
     def watched(self, order: ClusterOrder, provider: Provider) -> ObservedCluster:
         objects: list[Object] = []

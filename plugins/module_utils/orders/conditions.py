@@ -45,18 +45,26 @@ def accepted(order: ClusterOrder, report: Outcome | None, applied: bool) -> Cond
 
 
 def namespace_created(order: ClusterOrder, observed: ObservedState) -> ConditionState:
-    name = order.working_namespace
+    name = observed.namespace or order.working_namespace
     if observed.namespace_exists:
         return ConditionState(TRUE, "NamespaceExists", f"The working namespace is {name}")
     if observed.namespace_taken:
         return ConditionState(FALSE, "NamespaceTaken", f"The namespace {name} does not belong to this order")
-    return ConditionState(FALSE, "NamespaceMissing", f"The namespace {name} does not exist")
+    if not order.names.external_controller:
+        return ConditionState(FALSE, "NamespaceMissing", f"The namespace {name} does not exist")
+    label = f"{order.names.order_label}={order.labels[order.names.order_label]}"
+    waiting = f"the order's controller to create a namespace with the label {label} and to name it in status.clusterReference"
+    if order.recorded_namespace:
+        return ConditionState(FALSE, "NamespaceMissing", f"The namespace {name} does not exist; waiting for {waiting}")
+    since = order.raw.get("metadata", {}).get("creationTimestamp", "its creation")
+    return ConditionState(FALSE, "WaitingForController", f"Waiting since {since} for {waiting}")
 
 
 def control_plane_created(cluster: ObservedCluster) -> ConditionState:
     if cluster.status == "unknown":
         return ConditionState(UNKNOWN, "ProviderUnavailable", cluster.status_details)
-    return ConditionState(TRUE, "ClusterExists", f"The cluster is {cluster.internal_id}") if cluster.exists else NO_CLUSTER
+    address = f", its API server {cluster.api_url}" if cluster.api_url else ""
+    return ConditionState(TRUE, "ClusterExists", f"The cluster is {cluster.internal_id}{address}") if cluster.exists else NO_CLUSTER
 
 
 def reported_by(cluster: ObservedCluster, kind: str) -> ConditionState:
@@ -140,8 +148,12 @@ def deleting(order: ClusterOrder, observed: ObservedState, report: Outcome | Non
 
 
 def merged(order: ClusterOrder, cluster: ObservedCluster, states: dict[str, ConditionState], now: datetime) -> list[Object]:
-    """The order's conditions with ours updated in place; new ones come last, and those of other controllers stay unchanged."""
-    result: dict[str, Object] = {item["type"]: item for item in order.status.get("conditions", [])}
+    """The order's conditions with ours updated in place; new ones come last, and those of other controllers stay unchanged.
+
+    Beside an external controller the conditions in `order.status` are ours only, so another one among them is a copy and is dropped.
+    """
+    beside = order.names.external_controller
+    result: dict[str, Object] = {item["type"]: item for item in order.status.get("conditions", []) if not beside or item["type"] in states}
     for kind, state in states.items():
         before = result.get(kind, {})
         same = before.get("status") == state.status

@@ -45,7 +45,7 @@ def collect(kube: Kube, names: Names, namespace: str, name: str, client: str | N
     """The files of the archive by name; NotFound where the order and its objects do not exist."""
     item = kube.find(names.api_version, "ClusterOrder", name, namespace)
     order = ClusterOrder.from_object(item, names) if item else None
-    working = names.working_namespace(namespace, name)
+    working = order.working_namespace if order else names.working_namespace(namespace, name)
     with OcClient.connected(kubeconfig_of(kube.target), client) as hub:
         objects = [entry for entry in hub.everything(working) if entry["kind"] != "Event"]
         if order is None and not objects:

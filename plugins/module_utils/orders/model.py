@@ -114,7 +114,8 @@ class Names:
 
         It ends with a hash of both names, so that no two orders have the same one, however tenants choose their names: `a-b/c` and
         `a/b-c`. HyperShift adds the name of the cluster for its control plane, and that has to fit too. An external controller has its
-        own rule, by which two orders can have the same one: the run of the second is refused.
+        own rules: this is the one by which two orders can have the same name, and the run of the second is refused. Other versions
+        choose a random name and record it; `working_namespace.find_namespace` knows both.
         """
         joined, whole = f"{namespace}-{name}".replace(".", "-"), f"{namespace}/{name}"
         if not self.external_controller:
@@ -201,7 +202,7 @@ class ClusterOrder:
             is_deleting=is_deleting,
             # A deletion always continues: a tenant could keep a cluster for ever by an annotation.
             management_state="managed" if is_deleting else _management_state(annotations.get(names.management_state_annotation)),
-            status=restored(item.get("status") or {}),
+            status=restored(item.get("status") or {}, beside=names.external_controller),
             names=names,
             raw=item,
         )
@@ -217,7 +218,14 @@ class ClusterOrder:
 
     @property
     def working_namespace(self) -> str:
-        return self.names.working_namespace(self.namespace, self.name)
+        """The namespace of the order's objects. An external controller chooses its name: the status says which it is, once it exists."""
+        return self.recorded_namespace or self.names.working_namespace(self.namespace, self.name)
+
+    @property
+    def recorded_namespace(self) -> str:
+        """The working namespace that an external controller, or we in its stead, recorded in the status."""
+        reference = self.status.get("clusterReference") if self.names.external_controller else None
+        return str(reference.get("namespace") or "") if isinstance(reference, dict) else ""
 
     @property
     def phase(self) -> str:

@@ -36,8 +36,8 @@ def next_action(
     if order.is_deleting:
         waits = bool(pending(parts_of(order))) and due_step(order, now) != "delete"
         return "delete" if not waits and _must_delete(order, observed) else None
-    if order.names.external_controller and not observed.namespace_exists:
-        return None  # the external controller creates it first
+    if order.names.external_controller and (not observed.namespace_exists or observed.namespace_deleting):
+        return None  # the external controller creates it first, or again; nothing can be created in one that is being deleted
     wanted = wanted_nodes(order)
     if cluster.is_deleting or any(item.deleting and item.resource_class in (wanted or ()) for item in cluster.node_sets):
         return None

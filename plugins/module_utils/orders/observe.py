@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -22,6 +22,7 @@ from ..providers.factory import ProviderFactory
 from ..providers.model import AVAILABLE, UNKNOWN, ConditionState, NodeSet, ObservedCluster
 from .model import ClusterOrder, Names, readable_orders
 from .ownership import owns_namespace
+from .working_namespace import find_namespace
 
 # After this no more providers are asked for one list of orders. A provider of ours answers, or not, within half a minute.
 OBSERVE_SECONDS = 120.0
@@ -35,12 +36,16 @@ class NotAsked(KubeError):
 
 @dataclass(frozen=True)
 class ObservedState:
-    """The cluster of an order and its working namespace. `namespace_taken`: a namespace of that name exists for another order."""
+    """The cluster of an order and its working namespace. `namespace_taken`: a namespace of that name exists for another order.
+
+    `namespace` is the name of the working namespace where an external controller has chosen it.
+    """
 
     cluster: ObservedCluster = field(default_factory=ObservedCluster)
     namespace_exists: bool = False
     namespace_deleting: bool = False
     namespace_taken: bool = False
+    namespace: str = ""
 
 
 class HubView(Protocol):
@@ -69,10 +74,13 @@ def observe(order: ClusterOrder, view: HubView, template_provider: str = "") -> 
     if found is not None and not owns_namespace(order, found):
         # Nothing in it counts: it belongs to another order, perhaps to an earlier one of this name.
         return ObservedState(namespace_taken=True)
+    if found is None and order.names.external_controller:
+        return ObservedState()  # nothing says where its cluster would be
     if not kind:
-        return _state(ObservedCluster(), found)
+        return _state(order, ObservedCluster(), found)
     try:
-        provider = ProviderFactory.for_cluster(kind, cluster_ref(view.kube, order))
+        ref = cluster_ref(view.kube, order)
+        provider = ProviderFactory.for_cluster(kind, replace(ref, namespace=found["metadata"]["name"]) if found else ref)
         if found is None and not provider.WATCHES:
             return ObservedState()  # the credentials to ask such a provider are in the namespace
         cluster = view.watched(order, provider) if provider.WATCHES else _polled(order, provider, view)
@@ -82,7 +90,7 @@ def observe(order: ClusterOrder, view: HubView, template_provider: str = "") -> 
         raise
     except Exception as fault:  # noqa: BLE001 - of any kind: the constructor of a provider, or what is recorded of the cluster
         cluster = unknown_cluster(order, BrokenProvider(kind, "status", fault))
-    return _state(cluster, found)
+    return _state(order, cluster, found)
 
 
 def _polled(order: ClusterOrder, provider: Provider, view: HubView) -> ObservedCluster:
@@ -102,7 +110,14 @@ class LiveView:
         self.kube = kube
 
     def namespace(self, order: ClusterOrder) -> Object | None:
-        return self.kube.find("v1", "Namespace", order.working_namespace)
+        return find_namespace(order, self)
+
+    def named(self, name: str) -> Object | None:
+        return self.kube.find("v1", "Namespace", name)
+
+    def labelled(self, order: ClusterOrder) -> Sequence[Object]:
+        label = order.names.order_label
+        return self.kube.list_all("v1", "Namespace", label_selector=f"{label}={order.labels[label]}")
 
     def watched(self, order: ClusterOrder, provider: Provider) -> ObservedCluster:
         return provider.status(recorded_cluster(order))
@@ -131,6 +146,9 @@ class ListView:
         self.orders = orders
         namespaces = kube.list_all("v1", "Namespace", label_selector=names.order_label)
         self._namespaces = {item["metadata"]["name"]: item for item in namespaces}
+        self._labelled: dict[str, list[Object]] = {}
+        for item in namespaces:
+            self._labelled.setdefault(item["metadata"]["labels"][names.order_label], []).append(item)
         self._ends = float("inf")
         self._objects: dict[str, list[Object]] = {}
         self._missing: dict[tuple[str, str], NotFound] = {}
@@ -161,7 +179,13 @@ class ListView:
         return [by_number[number] for number in range(len(self.orders))]
 
     def namespace(self, order: ClusterOrder) -> Object | None:
-        return self._namespaces.get(order.working_namespace)
+        return find_namespace(order, self)
+
+    def named(self, name: str) -> Object | None:
+        return self._namespaces.get(name)
+
+    def labelled(self, order: ClusterOrder) -> Sequence[Object]:
+        return self._labelled.get(order.labels[order.names.order_label], ())
 
     def watched(self, order: ClusterOrder, provider: Provider) -> ObservedCluster:
         for kind in provider.WATCHES:
@@ -238,8 +262,12 @@ def _recorded(order: ClusterOrder) -> Object:
     return recorded if isinstance(recorded, dict) else {}  # another controller may have a field of this name
 
 
-def _state(cluster: ObservedCluster, namespace: Object | None) -> ObservedState:
-    return ObservedState(cluster, namespace is not None, namespace is not None and "deletionTimestamp" in namespace["metadata"])
+def _state(order: ClusterOrder, cluster: ObservedCluster, namespace: Object | None) -> ObservedState:
+    if namespace is None:
+        return ObservedState(cluster)
+    metadata = namespace["metadata"]
+    name = metadata["name"] if order.names.external_controller else ""
+    return ObservedState(cluster, namespace_exists=True, namespace_deleting="deletionTimestamp" in metadata, namespace=name)
 
 
 def _watched_kinds(orders: Sequence[ClusterOrder]) -> set[tuple[str, str]]:

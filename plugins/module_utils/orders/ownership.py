@@ -18,14 +18,14 @@ class NamespaceTaken(KubeError):
 def owns_namespace(order: ClusterOrder, namespace: Object) -> bool:
     """Whether this Namespace was created for this very order: not for an earlier one of the same name, and not by a tenant.
 
-    An external controller sets only the label with the order's name. That is enough until a run has added the uid: two orders with the
-    same working namespace never have the same name.
+    An external controller sets only the label with the order's name. That is enough until a run has added the uid: which of the orders
+    with that name it is for, `working_namespace.find_namespace` decides.
     """
     metadata = namespace["metadata"]
     labels = metadata.get("labels") or {}
     wanted = order.labels
-    if order.names.external_controller:
-        wanted = {name: value for name, value in wanted.items() if name == order.names.order_label or name in labels}
+    if order.names.external_controller:  # which chooses the namespace's name too
+        return all(labels.get(name) == value for name, value in wanted.items() if name == order.names.order_label or name in labels)
     return metadata["name"] == order.working_namespace and wanted.items() <= labels.items()
 
 

@@ -30,7 +30,7 @@ from ..templates.metadata import DELETE, INSTALL, POST_INSTALL
 from ..templates.secret_references import FORM
 from .finish import Finalization, RunResult
 from .model import ClusterOrder, Failure, config_version
-from .observe import recorded_cluster
+from .observe import LiveView, recorded_cluster
 from .outcome import Action, Job, Outcome
 from .ownership import require_own
 from .run import Run
@@ -217,7 +217,9 @@ class Preparation:
         if self._step == "delete":
             return PreparedOrder(self._mark_deleted(order), lock, provider, checked, has_post_install, job, site=site)
         ProviderFactory.get(provider)
-        if not order.is_applied or (order.condition("TemplateApplied") or {}).get("status") != TRUE:
+        namespace = self._external_namespace(order)
+        is_recorded = namespace is None or namespace["metadata"]["name"] == order.working_namespace
+        if not is_recorded or not order.is_applied or (order.condition("TemplateApplied") or {}).get("status") != TRUE:
             # Before the first change, so that a run that ends half-way is not taken for a complete one.
             start = Outcome(
                 self._step, config_version(order), accepted=True, node_requests=checked.node_requests, provider=provider, job=job
@@ -225,7 +227,7 @@ class Preparation:
             order = self._status.write(order, start, lock=lock)
             self._warn_of_secrets(order, checked.inlined)
         order = self._add_finalizers(order)
-        changes = self._apply_namespace(order, lock, provider)
+        changes = self._apply_namespace(order, lock, provider, namespace)
         kubeconfig = self._kubeconfig(order) if self._step == "post_install" else None
         return PreparedOrder(order, lock, provider, checked, has_post_install, job, changes, kubeconfig, site)
 
@@ -274,16 +276,22 @@ class Preparation:
             raise OrderGone(f"ClusterOrder {order.namespace}/{order.name} was deleted before its finalizers were set.")
         return ClusterOrder.from_object(item, self._run.names)
 
-    def _apply_namespace(self, order: ClusterOrder, lock: Lock, provider: str) -> list[Change]:
-        """Create the working namespace; with an external controller, only check its namespace."""
+    def _external_namespace(self, order: ClusterOrder) -> Object | None:
+        """The namespace that an external controller has created for the order; None without one. The status records it for later tasks."""
         if not self._run.names.external_controller:
+            return None
+        namespace = LiveView(self._run.kube).namespace(order)
+        if namespace is None:
+            label = order.names.order_label
+            raise NamespaceMissing(f"The order's controller has not created a namespace with the label {label}={order.labels[label]} yet.")
+        _require_own(order, namespace, namespace)
+        return namespace
+
+    def _apply_namespace(self, order: ClusterOrder, lock: Lock, provider: str, namespace: Object | None) -> list[Change]:
+        """Create the working namespace; an external controller has created its `namespace`."""
+        if namespace is None:
             wanted = _working_namespace(order, self._run.names.infrastructure_finalizer, provider)
             return self._run.writer(lock).apply([wanted], lambda item, present: _require_own(order, item, present))
-        name = order.working_namespace
-        namespace = self._run.kube.find("v1", "Namespace", name)
-        if namespace is None:
-            raise NamespaceMissing(f"The namespace {name} does not exist yet; the order's controller creates it.")
-        _require_own(order, namespace, namespace)
         # The other controller does not tell an order from a later one of the same name.
         own = {"metadata": {"labels": {order.names.order_uid_label: order.uid}}}
         return [self._run.writer(lock).patch(namespace, lambda _present: own)]

@@ -135,7 +135,7 @@ def _cluster_reference(order: ClusterOrder, observed: ObservedState) -> Object |
         return None
     before = order.status.get("clusterReference") or {}
     return {
-        "namespace": order.working_namespace,
+        "namespace": observed.namespace or order.working_namespace,
         "hostedClusterName": order.names.cluster_name(order.name) if observed.cluster.exists else "",
         "serviceAccountName": before.get("serviceAccountName") or "",
         "roleBindingName": before.get("roleBindingName") or "",

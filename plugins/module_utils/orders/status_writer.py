@@ -14,7 +14,7 @@ from ..kube.event_recorder import EventRecorder
 from ..lock.lease import Lock, LockState, verify
 from .model import ClusterOrder
 from .observe import ObservedState
-from .osac import beside_controller, for_foreign_crd, is_beside_controller, is_reduced
+from .osac import beside_controller, conditions_patch, for_foreign_crd, is_beside_controller, is_reduced
 from .outcome import LostRun, Outcome, UnstartedRun
 from .run import Run
 from .status import derive_status
@@ -80,12 +80,22 @@ class StatusWriter:
 
         return retry_on_conflict(attempt)
 
+    def _store_beside(self, item: Object, shared: Object) -> Object:
+        """Store our conditions. The other controller writes its own at the same time, which is no conflict: the patch changes only ours."""
+        if patch := conditions_patch(item, shared):
+            try:
+                return self._run.kube.patch(item, patch, subresource="status", checked=False)
+            except Invalid:
+                # Ours, their places or the spec have changed. The next line is then a Conflict, and else says what is invalid.
+                pass
+        return self._run.kube.replace(item | {"status": shared}, subresource="status")
+
     def _store(self, order: ClusterOrder, status: Object) -> Object:
         """Store the status. Another controller's CRD rejects or drops fields it does not know, and then gets those it accepts."""
         stored, item, replace_object = order.raw.get("status") or {}, order.raw, self._run.kube.replace
         if self._run.names.external_controller or is_beside_controller(stored):
             shared = beside_controller(status, stored)
-            return item if shared == stored else replace_object(item | {"status": shared}, subresource="status")
+            return item if shared == stored else self._store_beside(item, shared)
         if not is_reduced(stored):
             try:
                 item = replace_object(item | {"status": status}, subresource="status")

@@ -15,11 +15,15 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client imp
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder
 
 from ..support.engines import Engine, running
+from ..support.in_process import act
 from ..support.orders import GROUP, Orders
 from ..support.osac_crd import replace_crds
 from ..support.osac_imitation import FINALIZER, OURS, OsacImitation
 from ..support.samples import FAULT
 from ..support.sources import WebhookEngine
+
+NAMESPACE_CREATED = "openfleet.clusters/NamespaceCreated"
+MANAGEMENT_STATE = f"{GROUP}/management-state"
 
 
 @dataclass(frozen=True)
@@ -28,9 +32,10 @@ class Shared:
 
     orders: Orders
     post: Callable[[str, dict[str, Any]], int]
-    actions: Callable[[], list[str]]
+    actions: Callable[[str], list[str]]
     repair: Callable[[], None]
     template: str
+    random_names: bool
 
 
 @pytest.fixture
@@ -40,9 +45,13 @@ def real(quick_hub: Access, tmp_path: Path) -> Iterator[Shared]:
         orders = Orders(quick_hub, namespace, tmp_path, external=True)
         broken = tmp_path / "broken-demo"
         broken.touch()
-        with running(Engine(quick_hub, tmp_path, cluster_order_controller="external")) as engine:
+        with running(Engine(quick_hub, tmp_path, cluster_order_controller="external", webhook_token="")) as engine:
             template = orders.fragile_template("fragile")
-            yield Shared(orders, engine.post, lambda: engine.actions(f"{namespace}/demo"), broken.unlink, template)
+
+            def post(endpoint: str, order: dict[str, Any]) -> int:
+                return engine.post(endpoint, order, token="")  # it has no credentials to send
+
+            yield Shared(orders, post, lambda name: engine.actions(f"{namespace}/{name}"), broken.unlink, template, random_names=False)
             assert engine.is_running
         orders.clean_up()
 
@@ -58,7 +67,7 @@ def in_process(new_sandbox: Callable[..., Sandbox], osac_crd: Callable[[str], di
         with WebhookEngine(orders, controller="external").running() as engine:
             engine.failing.add("demo")
             template = orders.template("finished", post_install="[]\n")
-            yield Shared(orders, engine.post, lambda: engine.actions("demo"), engine.failing.clear, template)
+            yield Shared(orders, engine.post, engine.actions, engine.failing.clear, template, random_names=True)
     sandbox.down()
 
 
@@ -70,17 +79,27 @@ def test_two_controllers_share_an_order_without_a_fight(request: pytest.FixtureR
     def version() -> str:
         return str(orders.get()["metadata"]["resourceVersion"])
 
-    orders.apply(nodes={"fc430": 1}, template=shared.template)
-    until(lambda: orders.status().get("conditions"), "the order is observed")
-    assert shared.actions() == [], "the namespace is the other controller's to create"
-    imitation = OsacImitation(Kube.connect({"kubeconfig": str(orders.hub.kubeconfig)}), orders.namespace, shared.post)
+    orders.apply("waiting", nodes={"fc430": 1}, template=shared.template)
+    until(lambda: orders.condition(NAMESPACE_CREATED, "waiting")["reason"], "the order is observed")
+    waiting = orders.condition(NAMESPACE_CREATED, "waiting")
+    assert waiting["reason"] == "WaitingForController"
+    assert f"Waiting since {orders.get('waiting')['metadata']['creationTimestamp']} for the order's controller" in waiting["message"]
+    assert shared.actions("waiting") == [], "the namespace is the other controller's to create"
+    orders.ask_to_delete("waiting")
+    # Unmanaged at first, so that the other controller's status is the first.
+    orders.apply(nodes={"fc430": 1}, template=shared.template, annotations={MANAGEMENT_STATE: "unmanaged"})
+    kube = Kube.connect({"kubeconfig": str(orders.hub.kubeconfig)})
+    imitation = OsacImitation(kube, orders.namespace, shared.post, random_names=shared.random_names)
     with imitation.running():
+        until(lambda: orders.status().get("clusterReference"), "the other controller has written its status")
+        assert orders.working().startswith("cluster-demo-") == shared.random_names
+        orders.apply(nodes={"fc430": 1}, template=shared.template, annotations={MANAGEMENT_STATE: "managed"})
         until(lambda: observed(orders).phase == "Failed", "it has failed")
         failure = observed(orders).failure
         assert failure and (failure.task, failure.attempts) == ("Fail for as long as the site is broken", 1) and failure.next_attempt
         until(lambda: orders.status().get("phase") == "Progressing", "the other's phase stays its own")
         until(lambda: imitation.settled(version, "demo"), "no controller writes")
-        assert shared.actions() == ["provision"], "no webhook brings its next attempt"
+        assert shared.actions("demo") == ["provision"], "no webhook brings its next attempt"
         shared.repair()
         orders.apply(nodes={"fc430": 2}, template=shared.template)
         until(lambda: observed(orders).phase == "Ready", "it is Ready for us")
@@ -88,7 +107,7 @@ def test_two_controllers_share_an_order_without_a_fight(request: pytest.FixtureR
         assert set(orders.get()["metadata"]["finalizers"]) == {FINALIZER, OURS}
         namespace = orders.kube.get("v1", "Namespace", orders.working())["metadata"]
         assert "finalizers" not in namespace and f"{orders.group}/clusterorder-namespace" not in namespace["labels"]
-        assert shared.actions()[:2] == ["provision", "provision"] and shared.actions().count("post_install") == 1
+        assert shared.actions("demo")[:2] == ["provision", "provision"] and shared.actions("demo").count("post_install") == 1
 
         conditions = {item["type"]: item for item in orders.status()["conditions"]}
         assert {kind for kind, item in conditions.items() if item["reason"] == "Osac"} == {
@@ -97,7 +116,9 @@ def test_two_controllers_share_an_order_without_a_fight(request: pytest.FixtureR
             "ControlPlaneAvailable",
             "Progressing",
         }
+        assert "openfleet.clusters/Progressing" not in conditions, "no condition of the other's is copied"
         assert conditions["openfleet.clusters/NodesReady"]["message"] == "2 of 2 nodes ready"
+        assert shown(orders) == {"phase": "Ready", "readyNodes": "2/2", "apiURL": observed(orders).status["apiURL"]}
         until(lambda: imitation.settled(version, "demo"), "no controller writes once the order is Ready")
         assert imitation.writes["demo"] < 10
 
@@ -106,8 +127,18 @@ def test_two_controllers_share_an_order_without_a_fight(request: pytest.FixtureR
         assert orders.status()["phase"] == "Ready", "the other's phase stays its own"
         until(lambda: imitation.settled(version, "demo"), "no controller writes then either")
 
+        working = orders.working()
         orders.ask_to_delete()
-        until(orders.is_deleted, "it is deleted")
+        until(lambda: orders.get() is None, "it is deleted")
+        assert kube.find("v1", "Namespace", working) is None
+
+
+def shown(orders: Orders) -> dict[str, Any]:
+    """What a task shows of the order."""
+    options = {"kubeconfig": str(orders.hub.kubeconfig), "api_group": orders.group, "controller": "external"}
+    (order,) = act("cluster_order_info", options | {"namespace": orders.namespace, "name": "demo"})["orders"]
+    assert order["next_action"] is None
+    return {name: order["status"][name] for name in ("phase", "readyNodes", "apiURL")}
 
 
 def observed(orders: Orders) -> ClusterOrder:

@@ -214,7 +214,9 @@ class Orders:
     # What is there for an order
 
     def working(self, name: str = "demo") -> str:
-        return Names(self.group, self.external).working_namespace(self.namespace, name)
+        """The working namespace. Another controller that owns the orders chooses its name, and records it."""
+        reference = (self.get(name) or {}).get("status", {}).get("clusterReference") if self.external else None
+        return str((reference or {}).get("namespace") or Names(self.group, self.external).working_namespace(self.namespace, name))
 
     def cluster_name(self, name: str = "demo") -> str:
         return Names(self.group, self.external).cluster_name(name)

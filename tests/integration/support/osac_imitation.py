@@ -1,13 +1,15 @@
-"""An imitation of OSAC's controller of ClusterOrders, as it behaved in the days of `cloudkit.openshift.io`; written from a description.
+"""An imitation of OSAC's controller of ClusterOrders, as its builds from November 2025 on behave; written from a description.
 
-It makes the namespace, the account and its binding, holds the order by its own finalizer, posts the whole order to a webhook, again on
-every reconcile and for ever, and writes phase and conditions of its own with optimistic locking. Deletion ends when our
-finalizers are removed.
+It holds the order by its own finalizer, makes the namespace, the account and its binding, writes phase, conditions and cluster reference of
+its own with optimistic locking, and posts the whole order to a webhook, without credentials, again on every reconcile and for ever. The
+name of the namespace is random in earlier builds and `<namespace>-<name>` in later ones. When the order is deleted it deletes the namespace
+at once, whatever finalizers of ours the order has, and removes its own once the namespace is gone.
 """
 
 from __future__ import annotations
 
 import contextlib
+import secrets
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -27,15 +29,20 @@ SETTLED_POSTS = 5
 
 
 class OsacImitation:
-    """`post` sends a webhook and answers with its code. `writes` counts what it wrote to each order's status."""
+    """`post` sends a webhook and answers with its code. `writes` counts what it wrote to each order's status.
 
-    def __init__(self, kube: Kube, namespace: str, post: Callable[[str, Object], int]) -> None:
+    `random_names` are those of the namespaces.
+    """
+
+    def __init__(self, kube: Kube, namespace: str, post: Callable[[str, Object], int], *, random_names: bool = False) -> None:
         self.writes: Counter[str] = Counter()
         self.posts: Counter[str] = Counter()
         self._kube = kube
         self._namespace = namespace
         self._post = post
+        self._random_names = random_names
         self._over = threading.Event()
+        self._names: dict[str, str] = {}
 
     @contextlib.contextmanager
     def running(self) -> Iterator[OsacImitation]:
@@ -67,7 +74,6 @@ class OsacImitation:
         if FINALIZER not in finalizers:
             order = self._kube.patch(order, {"metadata": {"finalizers": [*finalizers, FINALIZER]}})
         namespace = self._surroundings(order)
-        self._send("create-hosted-cluster", order)
         cluster = self._kube.find("hypershift.openshift.io/v1beta1", "HostedCluster", order["metadata"]["name"], namespace)
         conditions = {item["type"]: item["status"] for item in ((cluster or {}).get("status") or {}).get("conditions", [])}
         ready = conditions.get("Available") == "True"
@@ -75,9 +81,15 @@ class OsacImitation:
         reference["hostedClusterName"] = order["metadata"]["name"] if cluster else ""
         verdicts = {"Accepted": True, "NamespaceCreated": True, "ControlPlaneAvailable": ready, "Progressing": not ready}
         self._write(order, "Ready" if ready else "Progressing", verdicts, reference)
+        self._send("create-hosted-cluster", order)
+
+    def _working(self, metadata: Object) -> str:
+        """The name of the order's namespace, chosen once."""
+        usual, chosen = f"{metadata['namespace']}-{metadata['name']}", f"cluster-{metadata['name']}-{secrets.token_hex(3)}"
+        return self._names.setdefault(metadata["uid"], chosen if self._random_names else usual)
 
     def _surroundings(self, order: Object) -> str:
-        name = f"{order['metadata']['namespace']}-{order['metadata']['name']}"
+        name = self._working(order["metadata"])
         binding = {
             "apiVersion": "rbac.authorization.k8s.io/v1",
             "kind": "RoleBinding",
@@ -116,8 +128,7 @@ class OsacImitation:
             self.writes[metadata["name"]] += 1
         if OURS in metadata.get("finalizers", []):
             self._send("delete-hosted-cluster", order)
-            return
-        namespace = self._kube.find("v1", "Namespace", f"{metadata['namespace']}-{metadata['name']}")
+        namespace = self._kube.find("v1", "Namespace", self._working(metadata))
         if namespace:
             self._kube.delete(namespace)
         elif FINALIZER in metadata.get("finalizers", []):

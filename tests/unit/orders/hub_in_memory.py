@@ -5,14 +5,15 @@ from __future__ import annotations
 import copy
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
+import jsonpatch
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import ObjectList, WatchEvent
-from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Conflict, KubeError, NotFound, Unexpected
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Conflict, Invalid, KubeError, NotFound, Unexpected
 
 
 class HubInMemory:
@@ -63,8 +64,14 @@ class HubInMemory:
             raise Conflict(f"{item['kind']} {item['metadata']['name']} exists.")
         return self.replace(item)
 
-    def patch(self, item: Object, changes: Object, **_options: Any) -> Object:
-        return self.replace(item | {name: value for name, value in changes.items() if name != "metadata"})
+    def patch(self, item: Object, changes: Object | Sequence[Object], **_options: Any) -> Object:
+        if isinstance(changes, dict):
+            return self.replace(item | {name: value for name, value in changes.items() if name != "metadata"})
+        try:
+            patched: Object = jsonpatch.apply_patch(self._items[_address(item)], changes)
+        except jsonpatch.JsonPatchException as error:
+            raise Invalid(str(error), []) from error
+        return self.replace(patched)
 
     def replace(self, item: Object, subresource: str = "") -> Object:
         stored = copy.deepcopy(item)

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import pytest
@@ -27,6 +27,7 @@ from .hub_in_memory import HubInMemory
 from .order_samples import (
     HEALTHY,
     NAMESPACE,
+    REFERENCE,
     START,
     Object,
     condition,
@@ -86,6 +87,7 @@ class Case:
     action: str | None
     external: bool = False
     missing_kinds: tuple[str, ...] = ()
+    namespace: str = ""  # as an external controller has named it
 
     @property
     def names(self) -> Names:
@@ -97,15 +99,55 @@ class Case:
 
     def connection(self) -> Kube:
         """The hub. An external controller gives the namespace another name."""
-        wanted = self.names.working_namespace("orders", "demo")
+        wanted = self.namespace or self.names.working_namespace("orders", "demo")
         objects = json.loads(json.dumps(self.objects).replace(NAMESPACE, wanted))
         return cast(Kube, HubInMemory(self.order.raw, MARKER, *objects, missing_kinds=self.missing_kinds))
 
 
+def referring(of: ClusterOrder, to: str) -> ClusterOrder:
+    """An order whose namespace another controller has recorded."""
+    return stored(of, of.status | {"clusterReference": REFERENCE | {"namespace": to}})
+
+
+def labelled(name: str, **labels: str) -> Object:
+    """A namespace as an external controller creates it: with the label of the order's name only."""
+    label = {order().names.order_label: "demo"} | labels
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "uid": name, "resourceVersion": "3", "labels": label}}
+
+
+def namesake() -> Object:
+    metadata = {"namespace": "others", "name": "demo", "uid": "u8", "generation": 1, "resourceVersion": "9"}
+    return MARKER | {"metadata": metadata}
+
+
+RANDOM = "cluster-demo-x7k2p"
 MADE = (namespace(), cluster(), pool(3))
 INSTALLED = with_status(order(), HEALTHY, outcome=provisioned(order(), template_applied=False))
 GONE = with_status(deleted(ready_order()), HEALTHY)
-CASES = {
+THEIRS = referring(order(), RANDOM)
+BESIDE = {
+    "a random namespace that the other controller recorded": Case(THEIRS, (labelled(RANDOM),), "provision"),
+    "a random namespace of an order that is ready": Case(referring(ready_order(), RANDOM), MADE, None, namespace=RANDOM),
+    "a random namespace whose cluster lost its nodes": Case(
+        referring(ready_order(), RANDOM), (namespace(), cluster()), "provision", namespace=RANDOM
+    ),
+    "a random namespace without the label": Case(THEIRS, (labelled(RANDOM, **{order().names.order_label: "other"}),), None),
+    "a random namespace of another order of that name": Case(THEIRS, (labelled(RANDOM, **{order().names.order_uid_label: "u7"}),), None),
+    "a random namespace that is not recorded yet, found by its label": Case(order(), (labelled(RANDOM),), "provision"),
+    "a label that two orders could mean": Case(order(), (labelled(RANDOM), namesake()), None),
+    "a label that two orders could mean, and a recorded name": Case(THEIRS, (labelled(RANDOM), namesake()), "provision"),
+    "two labelled namespaces": Case(order(), (labelled(RANDOM), labelled("cluster-demo-other")), None),
+    "two labelled namespaces, one with the order's uid": Case(
+        order(), (labelled(RANDOM, **{order().names.order_uid_label: "u1"}), labelled("cluster-demo-other")), "provision"
+    ),
+    "two labelled namespaces, one with the usual name": Case(order(), (labelled(RANDOM), labelled("orders-demo")), "provision"),
+    "a recorded namespace that is gone, and a new one": Case(THEIRS, (labelled("cluster-demo-new"),), "provision"),
+    "a recorded namespace that is gone": Case(THEIRS, (), None),
+    "a namespace that is being deleted": Case(order(), (namespace(deleting=True),), None),
+    "a namespace that is being deleted, of an order that was ready": Case(ready_order(), (namespace(deleting=True),), None),
+    "to be deleted, in a random namespace": Case(referring(deleted(ready_order()), RANDOM), MADE, "delete", namespace=RANDOM),
+}
+CASES = {f"beside an external controller: {name}": replace(case, external=True) for name, case in BESIDE.items()} | {
     "a new order": Case(order(), (), "provision"),
     "a new order, its namespace there": Case(order(), (namespace(),), "provision"),
     "a new order beside an external controller waits for the namespace": Case(order(), (), None, external=True),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import jsonpatch
 import jsonschema
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import osac as order_foreign
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Failure, config_version
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Failure, Names, config_version
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.next_action import next_action
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe import ObservedState
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.osac import RECORD, for_foreign_crd, restored
@@ -19,13 +21,17 @@ from ansible_collections.openfleet.clusters.tests.unit.orders.order_samples impo
     Object,
     at,
     changed,
+    condition,
     hosted_cluster,
+    message_of,
     node_pool,
     observed_from,
     observed_with,
     order,
     order_object,
     provisioned,
+    scaled,
+    state_of,
     stored,
 )
 
@@ -142,7 +148,20 @@ def test_their_own_fields_and_conditions_stay() -> None:
     assert "nodeSets" not in item.status
 
 
-@pytest.mark.parametrize("message", ["", "{", "[]", "null", '{"requested": 1}', '{"failure": {}}', '{"phase": "Deleting", "phase2": 1}'])
+@pytest.mark.parametrize(
+    "message",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '{"nodes": 1}',
+        '{"nodes": {"a": 1}}',
+        '{"nodes": {"a": ["1", 1]}}',
+        '{"failure": {}}',
+        '{"phase": "Deleting"}',
+    ],
+)
 def test_a_record_edited_by_hand_breaks_nothing(message: str) -> None:
     record: dict[str, Any] = {
         "type": RECORD,
@@ -198,3 +217,115 @@ def test_beside_another_controller_its_fields_stay_and_ours_come_back() -> None:
     again = order_foreign.restored(changed_by_them)
     assert again["conditions"] == [ours] and again["phase"] == "Failed"
     assert order_foreign.beside_controller(again, changed_by_them) == changed_by_them, "nothing to write"
+
+
+# Beside another controller
+
+BESIDE = Names(external_controller=True)
+THEIR_CONDITIONS = [
+    condition("Accepted", "True", "Osac"),
+    condition("Progressing", "True", "Osac"),
+    condition("ControlPlaneAvailable", "False", "Osac"),
+]
+THEIRS: Object = {"phase": "Progressing", "conditions": THEIR_CONDITIONS}
+
+
+def beside(of: ClusterOrder, observed: ObservedState, minutes: float = 0, outcome: Outcome | None = None) -> ClusterOrder:
+    """The order after our write beside another controller."""
+    status = derive_status(of, observed, at(minutes), outcome)
+    return stored(of, order_foreign.beside_controller(status, of.raw.get("status", {})))
+
+
+def new_beside(status: Object = THEIRS, **options: Any) -> ClusterOrder:
+    return ClusterOrder.from_object(order_object(status, **options), BESIDE)
+
+
+def test_nothing_that_another_controller_wrote_first_is_taken_for_ours() -> None:
+    new = new_beside(THEIRS | {"clusterReference": {"namespace": "cluster-demo-x"}, "nodeRequests": []})
+    assert new.status == {"clusterReference": {"namespace": "cluster-demo-x"}}
+    assert new.working_namespace == "cluster-demo-x"
+    types = [item["type"] for item in beside(new, HEALTHY).raw["status"]["conditions"]]
+    assert types[:3] == ["Accepted", "Progressing", "ControlPlaneAvailable"]
+    assert "openfleet.clusters/Progressing" not in types
+    assert state_of(derive_status(new, ObservedState(), at(0)), "Accepted") == ("Unknown", "NotChecked")
+
+
+def test_a_copy_of_the_other_controllers_condition_is_removed() -> None:
+    written = beside(new_beside(), HEALTHY)
+    copy = condition("openfleet.clusters/Progressing", "True", "Osac")
+    status = written.raw["status"]
+    copied = stored(written, status | {"conditions": [*status["conditions"], copy]})
+    again = beside(copied, HEALTHY)
+    assert again.raw["status"] == status
+    assert order_foreign.conditions_patch(copied.raw, again.raw["status"]) is None, "that needs a write of the whole list"
+
+
+def test_a_status_of_ours_from_before_the_other_controller_came_still_counts() -> None:
+    alone = stored(order(), derive_status(order(), HEALTHY, at(0), provisioned(order())))
+    assert ClusterOrder.from_object(alone.raw, BESIDE).phase == "Ready"
+
+
+def test_ready_nodes_and_addresses_are_known_beside_another_controller() -> None:
+    new = new_beside()
+    ready = beside(new, HEALTHY, 0, provisioned(new))
+    expected = {"phase": "Ready", "readyNodes": "3/3", "apiURL": "https://api.demo.example.com:6443"}
+    assert {name: ready.status[name] for name in expected} == expected
+    assert "https://api.demo.example.com:6443" in (ready.condition("ControlPlaneCreated") or {})["message"]
+
+
+def test_the_last_known_nodes_stay_known_while_a_node_set_is_scaled() -> None:
+    new = new_beside(nodes={"large": 2})
+    ready = beside(new, observed_with(node_pool(2, asked=2)), 0, provisioned(new))
+    more = scaled(ready, large=3)
+    scaling = beside(more, observed_with(node_pool(2, asked=3, observed=7)), 1)
+    assert (scaling.condition("NodesReady") or {})["message"] == "2 of 3 nodes ready"
+    assert scaling.status["readyNodes"] == "2/3"
+
+
+def test_the_namespace_that_was_found_by_its_label_is_recorded_until_the_other_controller_does_it() -> None:
+    new = new_beside()
+    found = beside(new, replace(HEALTHY, namespace="cluster-demo-x"))
+    assert found.working_namespace == "cluster-demo-x" and "clusterReference" not in found.raw["status"]
+    recorded = stored(found, found.raw["status"] | {"clusterReference": {"namespace": "cluster-demo-y"}})
+    assert recorded.working_namespace == "cluster-demo-y"
+    assert beside(found, ObservedState()).working_namespace == "orders-demo", "it is gone"
+
+
+def test_an_order_without_a_namespace_says_what_it_waits_for_and_since_when() -> None:
+    new = new_beside(creationTimestamp="2026-01-01T00:00:00Z")
+    waiting = beside(new, ObservedState()).condition("NamespaceCreated") or {}
+    assert (waiting["status"], waiting["reason"], waiting["message"]) == (
+        "False",
+        "WaitingForController",
+        "Waiting since 2026-01-01T00:00:00Z for the order's controller to create a namespace with the label "
+        "cloudkit.openshift.io/clusterorder=demo and to name it in status.clusterReference",
+    )
+    gone = new_beside(THEIRS | {"clusterReference": {"namespace": "cluster-demo-x"}})
+    missing = derive_status(gone, ObservedState(), at(0))
+    assert state_of(missing, "NamespaceCreated") == ("False", "NamespaceMissing")
+    assert message_of(missing, "NamespaceCreated").startswith("The namespace cluster-demo-x does not exist; waiting for the order's")
+
+
+def test_the_patch_changes_only_our_conditions_and_applies_only_to_ours_as_they_were() -> None:
+    written = beside(new_beside(), HEALTHY)
+    lost = beside(written, observed_with(node_pool(1)), 1)
+    patch = order_foreign.conditions_patch(written.raw, lost.raw["status"])
+    assert patch
+    assert jsonpatch.apply_patch(written.raw, patch) == lost.raw
+    by_them = stored(written, written.raw["status"] | {"phase": "Ready"})
+    by_them.raw["status"]["conditions"][1]["status"] = "False"
+    both = jsonpatch.apply_patch(by_them.raw, patch)["status"]
+    assert both["phase"] == "Ready" and both["conditions"][1]["status"] == "False", "what they changed stays"
+    assert both["conditions"][3:] == lost.raw["status"]["conditions"][3:]
+    for changed_meanwhile in (
+        beside(written, ObservedState(), 1),  # by another of our writers
+        changed(written, templateParameters="{}"),
+        ClusterOrder.from_object(written.raw | {"metadata": written.raw["metadata"] | {"uid": "later"}}),
+    ):
+        with pytest.raises(jsonpatch.JsonPatchTestFailed):
+            jsonpatch.apply_patch(changed_meanwhile.raw, patch)
+
+
+def test_a_condition_that_is_added_needs_a_write_of_the_whole_list() -> None:
+    new = new_beside()
+    assert order_foreign.conditions_patch(new.raw, beside(new, HEALTHY).raw["status"]) is None
