@@ -20,7 +20,7 @@ from ..kube.errors import KubeError
 from ..lock.fenced_writer import Change
 from ..templates.catalogue import Template, resolve
 from ..templates.check import check
-from ..templates.errors import COLLECTION, TemplateError
+from ..templates.errors import COLLECTION, SecretsMissing, TemplateError
 from . import tenant
 from .model import ClusterOrder, Names
 from .selection import OrderName
@@ -126,7 +126,9 @@ class Upgrade:
         """Why a run would refuse the order with the release."""
         try:
             template = resolve(order.template_id, self.templates)
-            check(template, self._with_release(parameters_of(order) or {}), order.node_requests, site=self.site.parameters)
+            check(template, self._with_release(parameters_of(order) or {}), order.node_requests, site=self.site.values)
+        except SecretsMissing:
+            return ""  # they are not read here, and say nothing about the release
         except TemplateError as error:
             return str(error).rstrip(".")
         return ""

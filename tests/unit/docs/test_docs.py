@@ -363,7 +363,20 @@ def test_guide_knows_every_reason_it_lists() -> None:
     reasons = {name for name in listed if name.isidentifier()}
     known = {
         name
-        for module in (account, agent_hosts, base, factory, host_choice, host_claims, ownership, prepare, renewer, site_settings, kube_errors, templates)
+        for module in (
+            account,
+            agent_hosts,
+            base,
+            factory,
+            host_choice,
+            host_claims,
+            ownership,
+            prepare,
+            renewer,
+            site_settings,
+            kube_errors,
+            templates,
+        )
         for name in vars(module)
     }
     assert reasons
