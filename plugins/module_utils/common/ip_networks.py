@@ -8,10 +8,11 @@ import ipaddress
 import itertools
 import re
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from .argument_values import show
 
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Network: TypeAlias = "ipaddress.IPv4Network | ipaddress.IPv6Network"
 PREFIX = re.compile(r"[^/\s]+/[0-9]{1,3}")  # a netmask instead of a prefix length is no CIDR
 
 

@@ -231,7 +231,8 @@ class AddressPools:
 
     def _swap_once(self, owner: ClusterOwner, name: str, wanted: PoolRequest | tuple[str, ...]) -> PoolChange:
         """Have what is requested, or exactly these entries. The latter works for a pool with mistakes too."""
-        assert self._writer is not None
+        if self._writer is None:
+            raise AssertionError("a change needs the writer of a lock")
         items = self._read()
         after = self._pool(items, name).choose(owner, wanted) if isinstance(wanted, PoolRequest) else wanted
         item = self._named(items, name)

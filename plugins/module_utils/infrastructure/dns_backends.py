@@ -14,10 +14,8 @@ from . import dns_rfc2136, dns_route53
 from .dns_rfc2136 import Rfc2136Zone
 from .dns_route53 import Route53Zone, route53_client
 
-Zone = Rfc2136Zone | Route53Zone
 
-
-def zone_of(kube: Kube, site_namespace: str, zone: str, options: Mapping[str, Any]) -> Zone:
+def zone_of(kube: Kube, site_namespace: str, zone: str, options: Mapping[str, Any]) -> Rfc2136Zone | Route53Zone:
     """The zone of that name, on the server in the option `rfc2136` or `route53`."""
     if settings := options.get("rfc2136"):
         key = _credentials(kube, site_namespace, settings["secret"], dns_rfc2136.KEYS)

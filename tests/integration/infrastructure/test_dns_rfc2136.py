@@ -36,7 +36,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NameServer]:
 @pytest.fixture
 def task(server: NameServer, orders: Orders) -> Iterator[Task]:
     """The task for a cluster of that name, which has no order."""
-    secret = _secret(orders.hub, SECRET, name=KEY_NAME, secret=server.key)
+    secret = _secret(orders.hub, SECRET, server.key)
 
     def run(name: str, state: str = "present", **arguments: Any) -> Answer:
         cluster = {"name": name, "namespace": orders.namespace, "provider": "hypershift", "kubeconfig": str(orders.hub.kubeconfig)}
@@ -48,9 +48,11 @@ def task(server: NameServer, orders: Orders) -> Iterator[Task]:
     orders.kube.delete(secret)
 
 
-def _secret(hub: Access, name: str, /, **data: str) -> Object:
-    encoded = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
-    return hub.kube.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": SITE_NAMESPACE}, "data": encoded})
+def _secret(hub: Access, called: str, key: str) -> Object:
+    encoded = {name: base64.b64encode(value.encode()).decode() for name, value in {"name": KEY_NAME, "secret": key}.items()}
+    return hub.kube.create(
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": called, "namespace": SITE_NAMESPACE}, "data": encoded}
+    )
 
 
 def test_the_records_of_a_cluster_are_written_once_and_deleted(server: NameServer, task: Task) -> None:
@@ -140,8 +142,8 @@ def test_a_server_that_cannot_be_used_has_one_message_without_its_key(
 ) -> None:
     other = base64.b64encode(b"another key of thirty-two bytes.").decode()
     made = [
-        _secret(orders.hub, "dns-other-key", name=KEY_NAME, secret=other),
-        _secret(orders.hub, "dns-bad-key", name=KEY_NAME, secret="%"),  # noqa: S106 - no key
+        _secret(orders.hub, "dns-other-key", other),
+        _secret(orders.hub, "dns-bad-key", "%"),
     ]
     serial = server.serial
     refused = task("refused", rfc2136=settings)
