@@ -1,4 +1,4 @@
-"""The molecule scenario of every template: an order becomes a cluster, a second run changes nothing, no object is left.
+"""The molecule scenario of every template and of every role inside of clusters: a second run changes nothing, no object is left.
 
 pytest-ansible runs the scenarios. Its plugin changes how collections are imported, so each scenario runs in a pytest
 process of its own, on a hub of this run.
@@ -18,7 +18,8 @@ from ..support.orders import Started
 
 ROOT = Path(__file__).resolve().parents[3]
 SCENARIOS = sorted(file.parent.name for file in ROOT.glob("extensions/molecule/*/molecule.yml"))
-TEMPLATES = sorted(file.parents[1].name for file in ROOT.glob("roles/*/meta/template.yml"))
+TEMPLATES = [file.parents[1].name for file in ROOT.glob("roles/*/meta/template.yml")]
+INSIDE = ["cluster_addons", "cluster_identity", "cluster_storage"]
 # The fixture of a scenario's sandbox. None: the scenario starts its own, as `molecule test` does by hand.
 HUBS = {"capi_small": "sandbox", "existing_cluster": None}
 # Settings of the caller that would reach molecule, Ansible or the other pytest.
@@ -27,8 +28,8 @@ FOREIGN = ("ANSIBLE_", "K8S_AUTH_", "KUBE", "MOLECULE_", "OPENFLEET_SANDBOX", "P
 DOCUMENTED = re.compile(r"^`((?:roles|extensions/molecule)/tiny/[^`]+)`.*?^```yaml\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def test_every_template_has_a_scenario() -> None:
-    assert SCENARIOS == TEMPLATES
+def test_every_template_and_role_has_a_scenario() -> None:
+    assert sorted([*TEMPLATES, *INSIDE]) == SCENARIOS
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
