@@ -79,16 +79,15 @@ class Upgrade:
         """
         deadline = time.monotonic() + wait_timeout
         current = self._plan()
-        while True:
+        while not self.check_mode:
             if wave := current.next_wave:
-                if self.check_mode:
-                    return current
                 self._move(wave)
                 current = self._plan()
             if current.is_stopped or current.is_complete or time.monotonic() >= deadline:
-                return current
+                break
             time.sleep(POLL_SECONDS)
             current = self._plan()
+        return current
 
     def _plan(self) -> Plan:
         orders, self.problems = tenant.find_all(self.kube, self.names, None, None, self.selection.label_selector)
