@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from typing import Any
 
 from ..kube.client import Kube
 from ..kube.errors import Invalid, KubeError
+from ..kube.secret_data import NotText, decode
 
 
 class SecretMissing(KubeError):
@@ -33,6 +33,6 @@ def _value(kube: Kube, namespace: str, option: str, reference: Any) -> str:
     if encoded is None:
         raise SecretMissing(f"There is no Secret {namespace}/{name} with the key {key}, which {option} refers to: create it.")
     try:
-        return base64.b64decode(encoded).decode()
-    except ValueError:
-        raise Invalid(f"The key {key} of the Secret {namespace}/{name} is not text in UTF-8.", [option]) from None
+        return decode(encoded)
+    except NotText as error:
+        raise Invalid(f"The key {key} of the Secret {namespace}/{name} {error}.", [option]) from None

@@ -86,7 +86,7 @@ def updated_parts(order: ClusterOrder, report: Outcome | None, now: datetime) ->
         return list(known.values())
     reported = {name: Part(name, report.step, part).after(known.get(name), now) for name, part in (report.infrastructure or {}).items()}
     kept = {name: part for name, part in known.items() if not (report.finished and part.step == report.step)}
-    return [part for _, part in sorted((kept | reported).items())]
+    return [part for _name, part in sorted((kept | reported).items())]
 
 
 def pending(parts: Iterable[Part]) -> list[Part]:

@@ -75,7 +75,7 @@ def test_the_step_that_reported_it_runs_again_with_backoff() -> None:
     assert action_reason(waiting, HEALTHY.cluster, "post_install") == "InfrastructureNotReady"
     again = step(waiting, minutes=1, dns=NO_DNS)
     assert [action(again, 60 + seconds) for seconds in (19, 20)] == [None, "post_install"]
-    for _ in range(20):
+    for _attempt in range(20):
         again = step(again, minutes=1, dns=NO_DNS)
     assert [action(again, 60 + seconds) for seconds in (299, 300)] == [None, "post_install"]
     assert step(again, dns=DNS).status["infrastructure"] == [
