@@ -204,30 +204,26 @@ class HostClaims:
 
     def _claim(self, wanted: Mapping[str, int]) -> tuple[Names, Plan]:
         """Record what the cluster needs: all of it, or HostShortage and nothing."""
-        planned: Plan | None = None
-        before: Names = {}
+        plans: list[tuple[Names, Plan]] = []
         marked = [host for host in self._hosts.values() if host.claimed_class]
-        is_fresh = True
 
         def needed(claims: Mapping[str, Claim]) -> Names:
-            nonlocal planned, before, is_fresh
             mine = claims.get(self.owner.key)
             before = merged(mine.hosts if mine else {}, _by_class(marked))
             others = [claim.hosts for key, claim in claims.items() if key != self.owner.key]
             try:
                 planned = plan(wanted, before, self._hosts, others)
             except HostShortage:
-                if is_fresh:
+                if not plans:
                     raise
                 # Hosts may have been released since they were listed.
                 self._list(marked)
                 planned = plan(wanted, before, self._hosts, others)
-            is_fresh = False
+            plans.append((before, planned))
             return planned.recorded
 
         self._update(needed)
-        assert planned is not None
-        return before, planned
+        return plans[-1]
 
     def _release(self, released: Names) -> list[str]:
         """Remove the marks, then the record. Returns the hosts that are in use after all."""
