@@ -38,10 +38,10 @@ def find_namespace(order: ClusterOrder, reader: NamespaceReader) -> Object | Non
     usual = order.names.working_namespace(order.namespace, order.name)
     own = [item for item in reader.labelled(order) if owns_namespace(order, item)]
     own = [item for item in own if "deletionTimestamp" not in item["metadata"]] or own
-    for item in own:
-        labels = item["metadata"].get("labels") or {}
-        if labels.get(order.names.order_uid_label) == order.uid or item["metadata"]["name"] == usual:
-            return item
+    marked = [item for item in own if item["metadata"]["labels"].get(order.names.order_uid_label) == order.uid]
+    named = [item for item in own if item["metadata"]["name"] == usual]
+    if marked or named:
+        return (marked or named)[0]
     if len(own) == 1 and not _has_namesake(order, reader.kube):
         return own[0]
     return reader.named(usual)  # of another order, if it exists

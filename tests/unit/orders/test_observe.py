@@ -141,6 +141,9 @@ BESIDE = {
         order(), (labelled(RANDOM, **{order().names.order_uid_label: "u1"}), labelled("cluster-demo-other")), "provision"
     ),
     "two labelled namespaces, one with the usual name": Case(order(), (labelled(RANDOM), labelled("orders-demo")), "provision"),
+    "two labelled namespaces, the one with the order's uid before that with the usual name": Case(
+        ready_order(), (labelled("orders-demo"), *MADE), None, namespace=RANDOM
+    ),
     "a recorded namespace that is gone, and a new one": Case(THEIRS, (labelled("cluster-demo-new"),), "provision"),
     "a recorded namespace that is gone": Case(THEIRS, (), None),
     "a namespace that is being deleted": Case(order(), (namespace(deleting=True),), None),
