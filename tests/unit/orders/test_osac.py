@@ -236,8 +236,8 @@ def beside(of: ClusterOrder, observed: ObservedState, minutes: float = 0, outcom
     return stored(of, order_foreign.beside_controller(status, of.raw.get("status", {})))
 
 
-def new_beside(status: Object = THEIRS, **options: Any) -> ClusterOrder:
-    return ClusterOrder.from_object(order_object(status, **options), BESIDE)
+def new_beside(status: Object | None = None, **options: Any) -> ClusterOrder:
+    return ClusterOrder.from_object(order_object(status or THEIRS, **options), BESIDE)
 
 
 def test_nothing_that_another_controller_wrote_first_is_taken_for_ours() -> None:
