@@ -41,7 +41,11 @@ def fleet(hub: Access) -> Iterator[str]:
     kube = hub.kube
     namespaces = [kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})]
     for name, phase, extra in (
-        ("demo", "Ready", {"apiURL": "https://demo:6443"}),
+        (
+            "demo",
+            "Ready",
+            {"apiURL": "https://demo:6443", "version": {"running": "4.17.0", "desired": "4.17.1", "availableUpdates": ["4.17.1"]}},
+        ),
         ("new", "", {}),
         ("odd", "Failed", {"provider": {"type": "acme.cloud.metal"}}),
     ):
@@ -108,6 +112,8 @@ def test_every_cluster_is_a_host_with_its_groups(hub: Access, reader: InventoryR
     }
     demo, registered = inventory["hosts"]["demo.dr"], inventory["hosts"]["east.dr"]
     assert (demo["fleet_name"], demo["fleet_namespace"], demo["fleet_api_url"]) == ("demo", "dr", "https://demo:6443")
+    assert (demo["fleet_running_version"], demo["fleet_desired_version"]) == ("4.17.0", "4.17.1")
+    assert demo["fleet_available_updates"] == ["4.17.1"]
     assert demo["fleet_hub"] == {"kubeconfig": str(hub.kubeconfig)}
     assert inventory["hosts"]["new.dr"]["fleet_next_action"] == "provision"
     assert (registered["fleet_healthy"], registered["fleet_version"], registered["fleet_registry"]) == (True, "v1.36.3", "peers")
