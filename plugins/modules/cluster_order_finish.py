@@ -104,6 +104,7 @@ EXAMPLES = r"""
         cluster_working_namespace: "{{ prepared.orders[0].cluster_working_namespace }}"
         template_parameters: "{{ prepared.orders[0].template_parameters }}"
         node_requests: "{{ prepared.orders[0].node_requests }}"
+        cluster_site: "{{ prepared.orders[0].cluster_site }}"
   rescue:
     - name: Write the failure, release the lock and fail
       openfleet.clusters.cluster_order_finish:

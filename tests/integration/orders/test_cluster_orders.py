@@ -292,7 +292,9 @@ def test_no_account_has_permissions_in_a_working_namespace(orders: Orders) -> No
     orders.provision()
     accounts = orders.kube.list_all("v1", "ServiceAccount", orders.working())
     assert {account["metadata"]["name"] for account in accounts} <= {"default"}
-    assert orders.kube.list_all("rbac.authorization.k8s.io/v1", "RoleBinding", orders.working()) == []
+    bindings = orders.kube.list_all("rbac.authorization.k8s.io/v1", "RoleBinding", orders.working())
+    # Without a namespace of the site for Agents, HyperShift looks for them here, with a permission of its own.
+    assert all(binding["metadata"]["name"].startswith("cluster-api-agent-") for binding in bindings)
 
 
 def test_what_was_changed_by_hand_is_repaired(orders: Orders) -> None:

@@ -135,8 +135,6 @@ def test_the_tasks_of_every_step_know_what_the_site_has(site: Orders) -> None:
     part = {"adapter": "acme.site.dns", "zone": "example.com"}
     configure(site, classes={"fc430": {"kind": "agent"}}, infrastructure={"dns": part}, agent_namespace="hosts")
     site.apply(nodes={"fc430": 1}, template=site.template("aware", post_install="[]\n"))
-    site.provision(wait=0)
-    site.until_phase("Progressing")
     for step in ("provision", "delete"):
         (order,) = site.run(step, "demo").finish().orders
         assert order["cluster_site"] == {

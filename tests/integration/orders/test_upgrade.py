@@ -112,8 +112,8 @@ def test_an_upgrade_that_cannot_work_is_one_message_and_changes_nothing(orders: 
         refused = upgrade(orders, **options)
         assert refused["failed"] and message in refused["msg"], refused
         assert "\n" not in refused["msg"]
-    skipped = upgrade(orders, parameter="version", release="4.18.1")
-    assert skipped["complete"] and "has no parameter version" in skipped["orders"][0]["message"]
+    skipped = upgrade(orders, parameter="flavour", release="4.18.1")
+    assert skipped["complete"] and "has no parameter flavour" in skipped["orders"][0]["message"]
     assert versions(orders) == before
 
 

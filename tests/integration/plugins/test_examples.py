@@ -31,7 +31,15 @@ NAMESPACE = "orders"
 # What the playbooks set for the tasks of a template, from the result of the first task.
 VARIABLES = {
     name: "{{ prepared.orders[0]." + name + " }}"
-    for name in ("cluster_order", "cluster_working_namespace", "cluster_provider", "cluster_lock", "template_parameters", "node_requests")
+    for name in (
+        "cluster_order",
+        "cluster_working_namespace",
+        "cluster_provider",
+        "cluster_lock",
+        "template_parameters",
+        "node_requests",
+        "cluster_site",
+    )
 }
 DEFAULTS = {
     f"group/{COLLECTION}.cluster": {"cluster_order": "{{ cluster_order }}", "provider": "{{ cluster_provider }}"},
