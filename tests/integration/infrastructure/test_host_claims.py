@@ -31,10 +31,11 @@ def agents(quick_hub: Access) -> Iterator[Agents]:
 
 def claim(agents: Agents, cluster: str = "one", check: bool = False, **given: Any) -> dict[str, Any]:
     """A task for a cluster without an order; keywords with a number are classes."""
-    requests = [{"resourceClass": name, "numberOfNodes": count} for name, count in given.items() if type(count) is int]
+    counts = {name: value for name, value in given.items() if isinstance(value, int) and not isinstance(value, bool)}
+    requests = [{"resourceClass": name, "numberOfNodes": count} for name, count in counts.items()]
     named = {"name": cluster, "namespace": agents.namespace, "provider": "hypershift", "kubeconfig": str(agents.hub.kubeconfig)}
     where = {} if "inventory" in given else {"agent_namespace": agents.namespace}
-    more = {name: value for name, value in given.items() if type(value) is not int}
+    more = {name: value for name, value in given.items() if name not in counts}
     return act("cluster_hosts", named | where | {"node_requests": requests} | more, check=check)
 
 
