@@ -30,7 +30,8 @@ class ActionModule(ClusterAction):
             if parameters["state"] == "present":
                 changes = available.allocate(subject.owner, requests)
                 return _result(changes) | {"addresses": {change.pool: list(change.after) for change in changes}}
-            return _result(available.release(subject.owner, [pool["name"] for pool in pools] or None))
+            changes = available.release(subject.owner, [pool["name"] for pool in pools] or None)
+            return _result(changes) | {"addresses": {change.pool: list(change.before) for change in changes}}
 
 
 def _result(changes: list[PoolChange]) -> dict[str, Any]:

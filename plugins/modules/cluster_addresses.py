@@ -89,8 +89,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 addresses:
-  description: What the cluster has, by the name of the pool.
-  returned: if O(state=present)
+  description: What the cluster has, by the name of the pool. What it had, if O(state=absent).
+  returned: success
   type: dict
   sample: {"machine-networks": ["10.20.3.0/24"], "vlans": ["103"]}
 objects:

@@ -197,7 +197,7 @@ def _images(document: Any, problems: list[str]) -> dict[str, str]:
 def _adapters(document: Any, problems: list[str]) -> dict[str, Object]:
     parts = _mappings("infrastructure", document, problems)
     for name, value in parts.items():
-        if not isinstance(value.get("adapter"), str) or not value["adapter"]:
+        if "adapter" in value and (not isinstance(value["adapter"], str) or not value["adapter"]):
             problems.append(f"infrastructure.{clip(name)}.adapter must be the name of a role")
     return parts
 

@@ -24,7 +24,7 @@ SHARED_FIELDS = ("clusterReference", "nodeRequests")
 FOREIGN_PHASE = {"Degraded": "Failed"}
 # A condition's message holds 32768 characters and JSON may need six for one, so the longest texts are kept in part only.
 MESSAGE_LIMIT, TASK_LIMIT = 2048, 256
-RECORDED_FIELDS = ("phase", "configVersion", "observedGeneration", "provider", "readyNodes", "apiURL", "consoleURL")
+RECORDED_FIELDS = ("phase", "configVersion", "observedGeneration", "provider", "readyNodes", "apiURL", "consoleURL", "version")
 
 
 def for_foreign_crd(status: Object, stored: Object) -> Object:
@@ -121,12 +121,16 @@ def _read(condition: Object) -> Object:
         return {}
     nodes = record.pop("nodes", None)
     if isinstance(nodes, dict) and all(_is_count(count) for count in nodes.values()):
-        record["nodeSets"] = [{"resourceClass": name, "requested": count[0], "ready": count[1]} for name, count in nodes.items()]
+        record["nodeSets"] = [
+            {"resourceClass": name, "requested": requested, **({} if ready is None else {"ready": ready})}
+            for name, (requested, ready) in nodes.items()
+        ]
     return record
 
 
 def _is_count(count: object) -> bool:
-    return isinstance(count, list) and len(count) == 2 and all(isinstance(number, int) for number in count)
+    """The requested nodes, and those that are ready, which some providers cannot count."""
+    return isinstance(count, list) and len(count) == 2 and isinstance(count[0], int) and isinstance(count[1], int | None)
 
 
 def _operation(name: str, path: str, value: object) -> Object:
@@ -160,5 +164,5 @@ def _record(status: Object) -> Object:
         record["infrastructure"] = [part | {"message": part.get("message", "")[:TASK_LIMIT]} for part in status["infrastructure"]]
     if "nodeSets" in status:
         known = [item for item in status["nodeSets"] if "resourceClass" in item]
-        record["nodes"] = {item["resourceClass"]: [item["requested"], item["ready"]] for item in known}
+        record["nodes"] = {item["resourceClass"]: [item["requested"], item.get("ready")] for item in known}
     return record

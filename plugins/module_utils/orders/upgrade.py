@@ -21,12 +21,14 @@ from ..lock.fenced_writer import Change
 from ..templates.catalogue import Template, resolve
 from ..templates.check import check
 from ..templates.errors import COLLECTION, SecretsMissing, TemplateError
+from ..templates.site_parameters import RELEASE_IMAGE, VERSION
 from . import tenant
 from .model import ClusterOrder, Names
 from .selection import OrderName
 from .upgrade_plan import Member, Plan, Release, member, parameters_of, plan
 
 POLL_SECONDS = 2.0
+EITHER = (RELEASE_IMAGE, VERSION)  # an order has one of them
 SHOWN_REFUSALS = 5
 
 
@@ -133,7 +135,9 @@ class Upgrade:
         return ""
 
     def _with_release(self, parameters: Mapping[str, Any]) -> str:
-        return json.dumps({**parameters, self.release.parameter: self.release.value})
+        """The parameters with the release. An image takes the place of a version, and a version that of an image."""
+        kept = {name: value for name, value in parameters.items() if self.release.parameter not in EITHER or name not in EITHER}
+        return json.dumps({**kept, self.release.parameter: self.release.value})
 
     def _move(self, wave: Collection[Member]) -> None:
         for moved in self.kube.in_parallel(lambda found: self._set_release(found.order), wave):

@@ -21,7 +21,7 @@ ADAPTER = """
 - name: Configure the switches
   ansible.builtin.set_fact:
     cluster_network_adapter:
-      ready: "{{ cluster_network_request.state == 'absent' or cluster_network_request.settings.done | default(false) }}"
+      ready: "{{ cluster_network_request.settings.done }}"
       reason: SwitchesConfigured
       message: "VLAN {{ cluster_network_request.vlan }} has {{ cluster_network_request.cidr }}"
       bridge: "br{{ cluster_network_request.vlan }}"
@@ -134,7 +134,8 @@ def test_a_cluster_has_network_ingress_and_names_and_returns_them(cluster: Clust
     network = {"name": "Network", "ansible.builtin.debug": {"msg": "{{ cluster_network_result }}"}}
     played = cluster.play(*ALL, network)
     assert {name: (part["ready"], part["reason"]) for name, part in parts(played).items()} == {
-        "network": (True, "IngressConfigured"),
+        "network": (True, "NetworkAllocated"),
+        "ingress": (True, "IngressConfigured"),
         "dns": (True, "RecordsVisible"),
     }
     assert played["Network"].result["msg"]["cidr"] == "10.200.1.0/24" and str(played["Network"].result["msg"]["vlan"]) == "300"
@@ -175,12 +176,17 @@ def test_what_is_not_ready_is_reported_and_not_waited_for(cluster: Cluster, serv
         role(access, external_access_state="absent"),
         role(access, external_access_settings={"adapter": f"{COLLECTION}.dns_none", "ingress": ["192.0.2.2"]}),
         PARTS | {"name": "Parts without DNS"},
+        role(network, cluster_network_state="absent", cluster_network_settings={"adapter": "switches", "settings": {"done": False}}),
+        PARTS | {"name": "Parts of a removal"},
+        {"name": "Keep", f"{COLLECTION}.cluster_addresses": {"pools": [{"name": "role-vlans"}]}},
         {"name": "Release", f"{COLLECTION}.cluster_addresses": {"state": "absent"}},
     )
     assert played["Network"].result["msg"]["bridge"] == "br300"
     configured = {"ready": False, "reason": "SwitchesConfigured", "message": "VLAN 300 has 10.200.0.0/24"}
     assert played["Parts of the network"].result["msg"] == {"network": configured}
-    assert parts(played)["network"]["reason"] == "MetalLBNotInstalled" and not parts(played)["network"]["ready"]
+    assert parts(played)["ingress"]["reason"] == "MetalLBNotInstalled" and not parts(played)["ingress"]["ready"]
     assert parts(played)["dns"] == {"ready": False, "reason": "AddressesUnknown", "message": "The addresses of *.apps are not known yet"}
     assert played["Parts without DNS"].result["msg"]["dns"]["reason"] == "NotManaged"
+    assert played["Parts of a removal"].result["msg"]["network"] == configured, "the adapter knows what it has to remove"
+    assert played["Keep"].result["addresses"] == {"role-vlans": ["300"]} and not played["Keep"].changed
     assert server.values("api.lab.example.com") == set() and cluster.allocated("role-addresses") == []

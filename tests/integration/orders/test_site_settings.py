@@ -150,7 +150,7 @@ def test_a_deletion_waits_for_settings_without_which_it_leaves_something_behind(
     site.apply(nodes={"fc430": 1})
     site.provision(wait=0)
     site.apply("new", nodes={"fc430": 1})
-    configure(site, infrastructure={"dns": {"zone": "example.com"}})
+    configure(site, infrastructure={"dns": {"adapter": ""}})
     site.remove("new")
     assert site.is_deleted("new"), "nothing was created for it"
     site.ask_to_delete("demo")

@@ -94,6 +94,15 @@ def test_a_wave_with_an_order_that_degrades_stops_the_upgrade_and_the_rest_is_un
     assert "c2VjcmV0" not in json.dumps([planned, stopped, continued])
 
 
+def test_an_image_takes_the_place_of_the_version_that_an_order_has(orders: Orders) -> None:
+    orders.apply("order-00", nodes={"fc430": 1}, version="4.17.0", base_domain="example.com")
+    orders.patch({"metadata": {"labels": dict([LABEL.split("=")])}}, "order-00")
+    orders.patch({"status": {"phase": "Ready", "observedGeneration": 1}}, "order-00", subresource="status")
+    assert upgrade(orders)["changed"]
+    changed = json.loads(orders.get("order-00")["spec"]["templateParameters"])
+    assert changed == {"base_domain": "example.com", "release_image": NEXT_RELEASE}
+
+
 def test_an_upgrade_that_cannot_work_is_one_message_and_changes_nothing(orders: Orders) -> None:
     orders.apply("order-00", nodes={"fc430": 1})
     orders.patch({"metadata": {"labels": {"stage": "test"}}}, "order-00")

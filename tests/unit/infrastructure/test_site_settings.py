@@ -85,7 +85,7 @@ def test_parameters_have_a_default_and_allowed_values() -> None:
         ({"storage_classes": "[fast]"}, "storage_classes must be a mapping in YAML"),
         ({"storage_classes": "fast: ssd"}, "storage_classes.fast must be a mapping"),
         ({"infrastructure": "dns: none"}, "infrastructure.dns must be a mapping"),
-        ({"infrastructure": "dns: {zone: example.com}"}, "infrastructure.dns.adapter must be the name of a role"),
+        ({"infrastructure": "dns: {adapter: [a]}"}, "infrastructure.dns.adapter must be the name of a role"),
         ({"agent_namespace": "[hosts]"}, "agent_namespace must be the name of a namespace"),
         ({"agent_namespace": "Hosts"}, "agent_namespace must be the name of a namespace"),
         ({"allow_inline_secrets": "never"}, "allow_inline_secrets must be true or false"),

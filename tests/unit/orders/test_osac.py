@@ -30,6 +30,7 @@ from ansible_collections.openfleet.clusters.tests.unit.orders.order_samples impo
     order,
     order_object,
     provisioned,
+    ready_order,
     scaled,
     state_of,
     stored,
@@ -121,6 +122,13 @@ def test_defaults_of_the_template_survive() -> None:
     ready = with_status(new, HEALTHY, 0, provisioned(new, node_requests=order().node_requests))
     assert ready.phase == "Ready"
     assert next_action(ready, observed_from(hosted_cluster()), at(1)) == "provision"
+
+
+def test_nodes_that_the_provider_cannot_count_survive() -> None:
+    status = ready_order().status
+    uncounted = status | {"nodeSets": [{"resourceClass": "large", "requested": 3}], "version": {"running": "4.17.0"}}
+    kept = restored(for_foreign_crd(uncounted, {}))
+    assert (kept["nodeSets"], kept["version"]) == (uncounted["nodeSets"], uncounted["version"])
 
 
 def test_a_second_observation_needs_no_write() -> None:
