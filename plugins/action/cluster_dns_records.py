@@ -16,6 +16,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.
     wanted_records,
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.dns_resolution import missing_records
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Invalid
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import TaskCluster
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_dns_records
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.cluster_action import ClusterAction
@@ -27,6 +28,8 @@ class ActionModule(ClusterAction):
 
     def work_on(self, subject: TaskCluster, parameters: dict[str, Any]) -> dict[str, Any]:
         zone_name, is_present = parameters["zone"], parameters["state"] == "present"
+        if not parameters["domain"] and "." in subject.ref.name:
+            raise Invalid(f"{subject.ref.name} has a dot, and would have names below those of another cluster: set domain.", ["domain"])
         domain = parameters["domain"] or f"{subject.ref.name}.{zone_name}"
         wanted = wanted_records(domain, zone_name, _targets(parameters["records"] or {}) if is_present else {}, parameters["ttl"])
         zone = zone_of(subject.ref.kube, subject.names.site_namespace, zone_name, parameters)

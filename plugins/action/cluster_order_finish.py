@@ -72,12 +72,12 @@ def _outcome(parameters: dict[str, Any], order: ClusterOrder, variables: dict[st
         finished=failure is None,
         template_applied=parameters["step"] == "post_install" or not variables["cluster_template_has_post_install"],
         node_requests=requests,
-        failure=_failure(**failure) if failure else None,
+        failure=_failure(parameters["step"], **failure) if failure else None,
         job=Job.from_status(job) if job else None,
         infrastructure=reports_from(parameters["infrastructure"].get(f"{order.namespace}/{order.name}") or {}),
     )
 
 
-def _failure(task: str, error: Any, reason: str | None) -> Failure:
-    """An error that only a change of the order fixes is not retried; the site fixes all others, or they pass."""
-    return Failure(reason or "TaskFailed", str(error), task, retryable=reason not in INVALID_ORDER)
+def _failure(step: str, task: str, error: Any, reason: str | None) -> Failure:
+    """An error that only a change of the order fixes is not retried; the site fixes all others, or they pass. A deletion always goes on."""
+    return Failure(reason or "TaskFailed", str(error), task, retryable=step == "delete" or reason not in INVALID_ORDER)

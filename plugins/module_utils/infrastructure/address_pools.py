@@ -144,13 +144,13 @@ class AddressPool:
     def choose(self, owner: ClusterOwner, request: PoolRequest) -> tuple[str, ...]:
         """The entries for the cluster: those that it has, and the first free ones. PoolExhausted where there are too few."""
         present = self.allocations.get(owner.key)
-        values = list(present.values[: request.count] if present else ())
+        values = list(present.values) if present else []  # also what is too much: it is in use until the cluster is gone
         taken = {value for allocation in self.allocations.values() for value in allocation.values}
         if self.type != "VLAN":
             self._require_disjoint(values, request.disjoint_from)
         apart_from = (*request.disjoint_from, *self.used_elsewhere)
         entries = itertools.chain.from_iterable(each.entries(apart_from) for each in self.ranges)
-        values += itertools.islice((value for value in entries if value not in taken), request.count - len(values))
+        values += itertools.islice((value for value in entries if value not in taken), max(0, request.count - len(values)))
         if len(values) < request.count:
             raise PoolExhausted(self._shortage(request, len(values) - len(present.values if present else ())))
         return tuple(values)

@@ -14,7 +14,7 @@ from ..common.argument_checker import ArgumentChecker, Problems
 from ..common.argument_spec_reader import read_options
 from ..common.text import did_you_mean
 from ..common.types import Object
-from ..kube.errors import Invalid
+from .errors import SiteMistake
 from .part_state import PartState
 
 RESOURCE_SET = "storage"
@@ -48,7 +48,7 @@ def storage_objects(classes: Mapping[str, Any], default: str) -> list[Object]:
     if default and default not in classes:
         problems.append(f"the default {default} is not one of the storage classes{did_you_mean(default, [str(name) for name in classes])}")
     if problems:
-        raise Invalid(f"The storage classes cannot be applied: {'; '.join(problems)}.", ["classes"])
+        raise SiteMistake(f"The storage classes cannot be applied: {'; '.join(problems)}.", ["classes"])
     return objects
 
 

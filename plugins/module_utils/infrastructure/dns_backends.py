@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..kube.client import Kube
-from ..kube.errors import Invalid
 from . import dns_rfc2136, dns_route53
 from .dns_rfc2136 import Rfc2136Zone
 from .dns_route53 import Route53Zone, route53_client
+from .errors import SiteMistake
 
 
 def zone_of(kube: Kube, site_namespace: str, zone: str, options: Mapping[str, Any]) -> Rfc2136Zone | Route53Zone:
@@ -31,6 +31,6 @@ def _credentials(kube: Kube, namespace: str, name: str | None, keys: Sequence[st
         return {}
     found = kube.find("v1", "Secret", name, namespace)
     if found is None:
-        raise Invalid(f"The Secret {name} with the credentials for DNS does not exist in the site's namespace {namespace}.", ["secret"])
+        raise SiteMistake(f"The Secret {name} with the credentials for DNS does not exist in the site's namespace {namespace}.", ["secret"])
     data = found.get("data") or {}
     return {key: base64.b64decode(data[key]).decode(errors="replace").strip() for key in keys if key in data}

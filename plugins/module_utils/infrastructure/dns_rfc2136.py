@@ -13,9 +13,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..kube.errors import Invalid
 from .dns_records import DnsRefused, DnsUnreachable, RecordsChanged, RecordSet, RecordUpdate
 from .dns_third_party import dns, require_dnspython
+from .errors import SiteMistake
 
 REQUEST_SECONDS = 5.0
 TOTAL_SECONDS = 30.0
@@ -111,7 +111,7 @@ def _tsig_key(key: Mapping[str, str]) -> Any:
             raise ValueError
         return dns.tsig.Key(dns.name.from_text(key["name"]), secret, key.get("algorithm", ALGORITHM))
     except (KeyError, ValueError, dns.exception.DNSException):
-        raise Invalid("The Secret of the DNS server has no TSIG key: it needs name, and secret in base64.", ["secret"]) from None
+        raise SiteMistake("The Secret of the DNS server has no TSIG key: it needs name, and secret in base64.", ["secret"]) from None
 
 
 def _record_set(rrset: Any) -> RecordSet:

@@ -166,15 +166,22 @@ class HostClaims:
         if self._is_settled(marked, wanted):
             had = _by_class(marked)
             return _result(had, Plan(had), {host.name: host for host in marked})
-        for _round in range(ROUNDS):
-            self._list(marked)
-            before, planned = self._claim(wanted)
-            lost = self.inventory.mark(planned.hosts)
-            if not lost:
-                return _result(before, planned, self._hosts, self._release(planned.released))
-            self._update(functools.partial(self._reduced, names=lost))
-            marked = self.inventory.marked()
-        raise HostTaken("Hosts that were chosen for this cluster changed again and again. Nothing is wrong with the order; it is retried.")
+        added: set[str] = set()
+        try:
+            for _round in range(ROUNDS):
+                self._list(marked)
+                before, planned = self._claim(wanted)
+                added |= _names(planned.hosts) - _names(before)
+                lost = self.inventory.mark(planned.hosts)
+                if not lost:
+                    return _result(before, planned, self._hosts, self._release(planned.released))
+                added -= {*lost}
+                self._update(functools.partial(self._reduced, names=lost))
+                marked = self.inventory.marked()
+            raise HostTaken("Hosts that were chosen for this cluster changed again and again. The order is right; it is retried.")
+        except (HostShortage, HostTaken):
+            self._release({"": tuple(sorted(added))})  # all or none, also if a host was lost on the way
+            raise
 
     def absent(self) -> ClaimResult:
         """Release all hosts of the cluster that it has given up."""
@@ -269,6 +276,10 @@ def _by_class(hosts: Iterable[Host]) -> Names:
     for host in hosts:
         names.setdefault(host.claimed_class, []).append(host.name)
     return {name: tuple(sorted(each)) for name, each in sorted(names.items())}
+
+
+def _names(hosts: Names) -> set[str]:
+    return {each for names in hosts.values() for each in names}
 
 
 def _counts(hosts: Names) -> dict[str, int]:

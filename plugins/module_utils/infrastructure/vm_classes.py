@@ -17,6 +17,7 @@ from ..common.text import did_you_mean
 from ..common.types import Object
 from ..kube.errors import Invalid, KubeError
 from ..providers.model import NodeRequest
+from .errors import SiteMistake
 
 VM = "vm"
 KEYS = ("kind", "labels", "cores", "memory", "root_volume_size", "storage_class", "network", "max_nodes")
@@ -63,7 +64,7 @@ def vm_classes(settings: Mapping[str, Any]) -> dict[str, VmClass]:
         if isinstance(entry, Mapping) and entry.get("kind") == VM
     }
     if problems:
-        raise Invalid(f"The site's classes cannot be used: {'; '.join(problems)}.", ["classes"])
+        raise SiteMistake(f"The site's classes cannot be used: {'; '.join(problems)}.", ["classes"])
     return {name: item for name, item in found.items() if item}
 
 
@@ -121,7 +122,7 @@ def _limits(limits: Mapping[str, Any]) -> dict[str, int]:
         else:
             parsed[key] = number
     if problems:
-        raise Invalid(f"The limits of virtual machines cannot be used: {'; '.join(sorted(problems))}.", ["limits"])
+        raise SiteMistake(f"The limits of virtual machines cannot be used: {'; '.join(sorted(problems))}.", ["limits"])
     return {key: parsed[key] for key in LIMITS if key in parsed}
 
 

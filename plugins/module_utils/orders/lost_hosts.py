@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..infrastructure.agent_hosts import AgentLabels, lost_agents
-from ..infrastructure.site_settings import InvalidSiteSettings, read_site_settings
+from ..infrastructure.site_settings import read_site_settings
 from ..kube.client import Kube
+from ..kube.errors import KubeError
 from .infrastructure import parts_of
 from .model import ClusterOrder, Names, config_version
 from .outcome import Outcome, PartReport
@@ -25,10 +26,10 @@ def lost_hosts(kube: Kube, names: Names, orders: Iterable[ClusterOrder]) -> dict
     if not affected:
         return {}
     try:
-        namespace = read_site_settings(kube, names.site_namespace).agent_namespace
-    except InvalidSiteSettings:  # reported by every run
+        namespace = read_site_settings(kube, names.site_namespace, secrets=False).agent_namespace
+        lost = lost_agents(kube, names.site_namespace, namespace, AgentLabels(names.group)) if namespace else {}
+    except KubeError:  # reported by every run; the status of the orders is worth more
         return {}
-    lost = lost_agents(kube, names.site_namespace, namespace, AgentLabels(names.group)) if namespace else {}
     return {
         uid: Outcome("provision", config_version(affected[uid]), infrastructure={PART: PartReport(False, "HostMissing", message)})
         for uid, message in lost.items()

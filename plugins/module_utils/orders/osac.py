@@ -24,7 +24,7 @@ SHARED_FIELDS = ("clusterReference", "nodeRequests")
 FOREIGN_PHASE = {"Degraded": "Failed"}
 # A condition's message holds 32768 characters and JSON may need six for one, so the longest texts are kept in part only.
 MESSAGE_LIMIT, TASK_LIMIT = 2048, 256
-RECORDED_FIELDS = ("phase", "configVersion", "observedGeneration", "provider", "readyNodes", "apiURL", "consoleURL", "version")
+RECORDED_FIELDS = ("phase", "configVersion", "observedGeneration", "provider", "readyNodes", "apiURL", "consoleURL")
 
 
 def for_foreign_crd(status: Object, stored: Object) -> Object:
@@ -119,7 +119,8 @@ def _read(condition: Object) -> Object:
         return {}
     if not isinstance(record, dict):
         return {}
-    nodes = record.pop("nodes", None)
+    requested = record.pop("requested", None)  # as earlier versions recorded it
+    nodes = record.pop("nodes", {name: [count, 0] for name, count in requested.items()} if isinstance(requested, dict) else None)
     if isinstance(nodes, dict) and all(_is_count(count) for count in nodes.values()):
         record["nodeSets"] = [
             {"resourceClass": name, "requested": requested, **({} if ready is None else {"ready": ready})}
@@ -160,6 +161,8 @@ def _record(status: Object) -> Object:
             if name in failure:
                 failure[name] = failure[name][:limit]
         record["failure"] = failure
+    if "version" in status:  # without the updates, which can be many
+        record["version"] = {name: text for name, text in status["version"].items() if name in ("running", "desired")}
     if "infrastructure" in status:
         record["infrastructure"] = [part | {"message": part.get("message", "")[:TASK_LIMIT]} for part in status["infrastructure"]]
     if "nodeSets" in status:

@@ -245,8 +245,10 @@ class Preparation:
             if checked.role and (problem := self._roles.problem(checked.role, entry)):
                 raise BrokenTemplate(template.id, problem)
             return checked, template.entry_point(POST_INSTALL) is not None, site
-        except (TemplateError, InvalidSiteSettings):
-            if self._step != "delete" or self._run.observe(order).namespace_exists:
+        except (TemplateError, InvalidSiteSettings) as error:
+            # A cluster may have hosts and records of the site although its namespace is gone.
+            was_made = isinstance(error, InvalidSiteSettings) and "provider" in order.status
+            if self._step != "delete" or was_made or self._run.observe(order).namespace_exists:
                 raise
             return NOTHING_CREATED, False, SiteSettings()
 

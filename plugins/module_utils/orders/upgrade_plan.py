@@ -121,10 +121,12 @@ def member(order: ClusterOrder, release: Release, phases: Collection[str], now: 
         return Member(order, "skipped", "it is being deleted")
     if parameters is None:
         return Member(order, "skipped", "its templateParameters are not a JSON object")
-    if parameters.get(release.parameter) == release.value:
-        return Member(order, *_progress(order, now, degraded_after))
-    if order.management_state != "managed":
+    progress = _progress(order, now, degraded_after) if parameters.get(release.parameter) == release.value else None
+    # One that no run applies the release to would hold up the orders of others for ever.
+    if order.management_state != "managed" and (progress is None or progress[0] != "upgraded"):
         return Member(order, "skipped", f"its management-state is {order.management_state}")
+    if progress:
+        return Member(order, *progress)
     if order.phase not in phases:
         return Member(order, "skipped", f"its phase is {order.phase or 'not set yet'}, not {' or '.join(sorted(phases))}")
     return Member(order, "pending")

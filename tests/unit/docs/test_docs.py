@@ -29,6 +29,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure 
     host_claims,
     site_settings,
 )
+from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure import errors as infrastructure_errors
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import errors as kube_errors
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock import renewer
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import conditions, ownership, prepare
@@ -370,6 +371,7 @@ def test_guide_knows_every_reason_it_lists() -> None:
             factory,
             host_choice,
             host_claims,
+            infrastructure_errors,
             ownership,
             prepare,
             renewer,

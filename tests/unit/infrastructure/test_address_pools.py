@@ -40,7 +40,7 @@ def chosen(item: Object, count: int = 1, *disjoint_from: str) -> list[str]:
         (pool("100", "200-201", allocated={"2": ["100"]}), 2, ["200", "201"]),
         (pool("100-103", allocated={"1": ["102"], "2": ["100"]}), 1, ["102"]),  # a cluster keeps what it has
         (pool("100-103", allocated={"1": ["102"], "2": ["100"]}), 3, ["102", "101", "103"]),
-        (pool("100-103", allocated={"1": ["102", "103"]}), 1, ["102"]),
+        (pool("100-103", allocated={"1": ["102", "103"]}), 1, ["102", "103"]),  # also what it no longer needs, until it is gone
         (pool("100-103", allocated={"1": ["900"]}), 1, ["900"]),  # also what has left the ranges
     ],
 )

@@ -131,6 +131,11 @@ def test_nodes_that_the_provider_cannot_count_survive() -> None:
     assert (kept["nodeSets"], kept["version"]) == (uncounted["nodeSets"], uncounted["version"])
 
 
+def test_nodes_that_an_earlier_version_recorded_are_read() -> None:
+    record = {"type": RECORD, "status": "True", "message": '{"requested": {"large": 3}}'}
+    assert restored({"conditions": [record]})["nodeSets"] == [{"resourceClass": "large", "requested": 3, "ready": 0}]
+
+
 def test_a_second_observation_needs_no_write() -> None:
     *usual, huge = lifecycle()
     settled = with_status(huge, ObservedState(), 1)  # a failure's text that the record can't hold is cut in the conditions too, once

@@ -71,7 +71,9 @@ FAILURE = {"failure": {"reason": "TaskFailed", "message": "no such image", "retr
         (moved("Progressing", status=available("ClusterDegraded", minutes=-10)), "failed", "Progressing, ClusterDegraded: it says"),
         (moved("Degraded", status=available("ClusterDegraded")), "failed", "Degraded, ClusterDegraded: it says"),
         (moved("Failed", status=FAILURE), "failed", "Failed, TaskFailed: no such image"),
-        (moved("Failed", management_state="manual", status=FAILURE), "failed", "Failed, TaskFailed: no such image"),
+        (moved("Failed", management_state="manual", status=FAILURE), "skipped", "its management-state is manual"),
+        (moved(management_state="manual", status={"configVersion": "old"}), "skipped", "its management-state is manual"),
+        (moved(management_state="manual"), "upgraded", ""),
     ],
 )
 def test_state_of_an_order(given: ClusterOrder, state: str, message: str) -> None:

@@ -9,9 +9,13 @@ from unittest.mock import Mock
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Invalid
-from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import ClusterRef
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import ClusterRef, ProviderError
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.factory import ProviderFactory, checked
-from ansible_collections.openfleet.clusters.plugins.module_utils.providers.hypershift.encryption import new_key, with_present_key
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.hypershift.encryption import (
+    new_key,
+    require_key,
+    with_present_key,
+)
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.hypershift.manifests import Manifests
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.hypershift.networks import require_one_family
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.hypershift.node_pools import with_upgrade_type
@@ -28,6 +32,14 @@ def objects(present: Object | None = None, **settings: Any) -> dict[str, Object]
     request = ClusterRequest("image", [NodeRequest("small", 2), NodeRequest("large", 1)], settings=settings, secrets={"pull_secret": "{}"})
     made = Manifests(REF, checked(ProviderFactory.get("hypershift"), request), present).objects()
     return {f"{item['kind']}/{item['metadata']['name']}": item for item in made}
+
+
+def test_a_key_that_is_lost_is_not_replaced_by_another() -> None:
+    present = {"spec": {"secretEncryption": KEY}}
+    require_key(REF, present, [new_key(REF)])
+    require_key(REF, {"spec": {}}, [])
+    with pytest.raises(ProviderError, match="demo-etcd-encryption-key is gone"):
+        require_key(REF, present, [])
 
 
 def cluster(present: Object | None = None, **settings: Any) -> Object:

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import base64
 import secrets
+from collections.abc import Iterable
 
 from ...common.types import Object
-from ..base import ClusterRef
+from ..base import ClusterRef, ProviderError
 from ..objects import secret
 
 KEY, KEY_BYTES = "key", 32
@@ -28,6 +29,16 @@ def new_key(ref: ClusterRef) -> Object:
     """The Secret with a new key, for where there is none."""
     made = secret(ref, key_name(ref), {})
     return {**made, "data": {KEY: base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()}}
+
+
+def require_key(ref: ClusterRef, cluster: Object, known: Iterable[Object]) -> None:
+    """ProviderError if the HostedCluster uses the key and the key is gone: another one would make its Secrets unreadable for ever."""
+    names = {item["metadata"]["name"] for item in known if item.get("kind") == "Secret"}
+    if (cluster.get("spec") or {}).get("secretEncryption") == aescbc(ref) and key_name(ref) not in names:
+        raise ProviderError(
+            f"The Secret {ref.namespace}/{key_name(ref)} is gone, with the key that encrypts the Secrets of {ref.name} in etcd. Restore it "
+            "from a backup; a new key would not decrypt them."
+        )
 
 
 def with_present_key(wanted: Object, present: Object) -> Object:

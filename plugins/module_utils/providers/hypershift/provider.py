@@ -18,7 +18,7 @@ from ..model import AVAILABLE, ClusterRequest, IdentityProvider, Kubeconfig, Nod
 from ..objects import resource_class_of, selector
 from .console import LIMITS as CONSOLE_LIMITS
 from .console import console_url
-from .encryption import key_name, with_present_key
+from .encryption import key_name, require_key, with_present_key
 from .identity import foreign_providers, identity_entry, identity_patch, identity_providers, identity_secret_name, with_foreign_providers
 from .manifests import Manifests
 from .networks import require_one_family
@@ -82,6 +82,8 @@ class ClusterProvider(Provider):
         items = wanted.objects()
         wanted_pools = {item["metadata"]["name"] for item in items if item["kind"] == "NodePool"}
         known = [self._without_providers(cluster, wanted.hosted_cluster()), *pools, *self._secrets()] if cluster else pools
+        if cluster:
+            require_key(self.ref, cluster, known)
         changes = self.writer.apply(items, self._in_view_of, known)
         changes += self.writer.delete(pool for pool in pools if pool["metadata"]["name"] not in wanted_pools)
         self.changes += changes
