@@ -11,6 +11,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.providers impor
 from ansible_collections.openfleet.clusters.plugins.module_utils.registry import model as _registry  # noqa: F401 - the same
 
 VERSIONS = {
+    "agent-install.openshift.io": "v1beta1",
     "hypershift.openshift.io": "v1beta1",
     "cloudkit.openshift.io": "v1alpha1",
     "infrastructure.openfleet.io": "v1alpha1",

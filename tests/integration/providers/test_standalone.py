@@ -276,7 +276,7 @@ def test_kubeconfig_for_a_template_has_the_address_that_was_checked(backend: Sta
     """The client of the template asks the tenant's DNS again, and by then the name may have an address inside of the site."""
     backend.create()
     answers = iter([["127.0.0.1"], ["169.254.169.254"]])
-    monkeypatch.setattr(connections, "resolve", lambda *_: next(answers))
+    monkeypatch.setattr(connections, "resolve", lambda host, *_: next(answers) if host == "api.tenant.example" else [host])
     _replace_kubeconfig(backend, kubeconfig_for("https://api.tenant.example:6443", token=TOKEN))
     [entry] = backend.provider().kubeconfig(NONE).content["clusters"]
     assert (entry["cluster"]["server"], entry["cluster"]["tls-server-name"]) == ("https://127.0.0.1:6443", "api.tenant.example")
