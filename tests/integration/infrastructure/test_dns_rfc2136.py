@@ -133,8 +133,8 @@ def test_a_run_that_lost_its_lock_writes_nothing(server: NameServer, task: Task,
         ({"server": "no-such-host.invalid"}, "DnsUnreachable", "cannot be found"),
         ({"secret": None}, "DnsRefused", "refuses the update of the zone example.com"),
         ({"secret": "dns-other-key"}, "DnsRefused", "check its TSIG key"),
-        ({"secret": "no-such-secret"}, "Invalid", "The Secret no-such-secret with the credentials for DNS does not exist"),
-        ({"secret": "dns-bad-key"}, "Invalid", "has no TSIG key"),
+        ({"secret": "no-such-secret"}, "SiteMistake", "The Secret no-such-secret with the credentials for DNS does not exist"),
+        ({"secret": "dns-bad-key"}, "SiteMistake", "has no TSIG key"),
     ],
 )
 def test_a_server_that_cannot_be_used_has_one_message_without_its_key(

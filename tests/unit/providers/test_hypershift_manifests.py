@@ -36,10 +36,10 @@ def objects(present: Object | None = None, **settings: Any) -> dict[str, Object]
 
 def test_a_key_that_is_lost_is_not_replaced_by_another() -> None:
     present = {"spec": {"secretEncryption": KEY}}
-    require_key(REF, present, [new_key(REF)])
-    require_key(REF, {"spec": {}}, [])
+    require_key(REF, objects(present).values(), [new_key(REF)])
+    require_key(REF, objects({"spec": {"release": {}}}).values(), [])
     with pytest.raises(ProviderError, match="demo-etcd-encryption-key is gone"):
-        require_key(REF, present, [])
+        require_key(REF, objects(present).values(), [])
 
 
 def cluster(present: Object | None = None, **settings: Any) -> Object:

@@ -31,10 +31,12 @@ def new_key(ref: ClusterRef) -> Object:
     return {**made, "data": {KEY: base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()}}
 
 
-def require_key(ref: ClusterRef, cluster: Object, known: Iterable[Object]) -> None:
-    """ProviderError if the HostedCluster uses the key and the key is gone: another one would make its Secrets unreadable for ever."""
-    names = {item["metadata"]["name"] for item in known if item.get("kind") == "Secret"}
-    if (cluster.get("spec") or {}).get("secretEncryption") == aescbc(ref) and key_name(ref) not in names:
+def require_key(ref: ClusterRef, wanted: Iterable[Object], known: Iterable[Object]) -> None:
+    """ProviderError if a cluster that exists is wanted with the key and the key is gone: its Secrets would be unreadable for ever."""
+    is_wanted, is_known = (
+        any((item["kind"], item["metadata"]["name"]) == ("Secret", key_name(ref)) for item in of) for of in (wanted, known)
+    )
+    if is_wanted and not is_known:
         raise ProviderError(
             f"The Secret {ref.namespace}/{key_name(ref)} is gone, with the key that encrypts the Secrets of {ref.name} in etcd. Restore it "
             "from a backup; a new key would not decrypt them."
