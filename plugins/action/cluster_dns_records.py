@@ -32,9 +32,10 @@ class ActionModule(ClusterAction):
             raise Invalid(f"{subject.ref.name} has a dot, and would have names below those of another cluster: set domain.", ["domain"])
         domain = parameters["domain"] or f"{subject.ref.name}.{zone_name}"
         wanted = wanted_records(domain, zone_name, _targets(parameters["records"] or {}) if is_present else {}, parameters["ttl"])
+        kept = [f"{name}.{domain}" for name in parameters["keep"]] if is_present else []
         zone = zone_of(subject.ref.kube, subject.names.site_namespace, zone_name, parameters)
         with self.changing(subject, parameters) as provider:
-            update = DnsRecords(zone, domain, subject.owner.key, provider.writer, self.check_mode).apply(wanted)
+            update = DnsRecords(zone, domain, subject.owner.key, provider.writer, self.check_mode).apply(wanted, kept)
         result = {"changed": update is not None, "records": [_shown(record) for record in wanted], "diff": _diff(domain, update)}
         if not is_present:
             return result

@@ -14,7 +14,6 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.
     NoInventory,
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.host_claims import (
-    ClaimOwner,
     ClaimRecord,
     HostClaims,
     Inventory,
@@ -41,7 +40,7 @@ class ActionModule(ClusterAction):
         with self.changing(subject, parameters) as provider:
             inventory = self._inventory(subject, parameters, provider.writer, wanted)
             record = ClaimRecord(subject.ref.kube, subject.names.site_namespace, inventory.name)
-            claims = HostClaims(record, inventory, _owner(subject), provider.writer, self.check_mode)
+            claims = HostClaims(record, inventory, subject.owner, provider.writer, self.check_mode)
             result = claims.absent() if parameters["state"] == "absent" else claims.present(wanted)
         selectors = {name: inventory.selector(name) for name in result.after} if isinstance(inventory, AgentInventory) else {}
         return {
@@ -59,7 +58,7 @@ class ActionModule(ClusterAction):
         return AgentInventory(
             subject.ref.kube,
             parameters["agent_namespace"],
-            label_value(_owner(subject).key),
+            label_value(subject.owner.key),
             subject.ref.name,
             labels,
             _class_labels(parameters["classes"], wanted, labels.resource_class),
@@ -68,10 +67,6 @@ class ActionModule(ClusterAction):
             parameters["require_clean"],
             self.check_mode,
         )
-
-
-def _owner(subject: TaskCluster) -> ClaimOwner:
-    return ClaimOwner(subject.lock_namespace, subject.lock_name, subject.order.uid if subject.order else "")
 
 
 def _class_labels(classes: Mapping[str, Any], wanted: Iterable[str], label: str) -> dict[str, dict[str, str]]:

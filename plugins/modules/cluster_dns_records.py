@@ -37,6 +37,11 @@ options:
       - Targets by name, relative to O(domain), for example C(api) or C(*.apps).
       - The targets of a name are addresses, or one other name. Required if O(state=present).
     type: dict
+  keep:
+    description: Names whose records stay as they are, because their targets are not known now.
+    type: list
+    elements: str
+    default: []
   ttl:
     description: Seconds for which resolvers keep the records.
     type: int
@@ -209,6 +214,7 @@ SPEC: Spec = {
     "zone": {"type": "str", "required": True},
     "domain": {"type": "str"},
     "records": {"type": "dict"},
+    "keep": {"type": "list", "elements": "str", "default": []},
     "ttl": {"type": "int", "default": 300},
     "resolvers": {"type": "list", "elements": "str", "default": []},
     "rfc2136": {"type": "dict", "options": RFC2136},

@@ -11,7 +11,8 @@ from typing import Any
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import DEFAULT_GROUP
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.agent_hosts import AgentInventory, AgentLabels
-from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.host_claims import ClaimOwner, ClaimRecord, HostClaims
+from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.cluster_owner import ClusterOwner
+from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.host_claims import ClaimRecord, HostClaims
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.fenced_writer import FencedWriter
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import SITE_NAMESPACE, acquire, release
@@ -27,7 +28,7 @@ def claim(kubeconfig: str, namespace: str, cluster: str, wanted: dict[str, int],
     # The next run of a killed one has its name, and need not wait until the lock expires.
     lock = acquire(kube, namespace, cluster, "claimant")
     writer = FencedWriter(kube, lock, LABELS.token)
-    owner = ClaimOwner(namespace, cluster)
+    owner = ClusterOwner(namespace, cluster)
     classes = {name: {LABELS.resource_class: name} for name in wanted}
     inventory = AgentInventory(kube, namespace, owner.key, cluster, LABELS, classes, {}, writer)
     HostClaims(ClaimRecord(kube, SITE_NAMESPACE, inventory.name), inventory, owner, writer).present(wanted)

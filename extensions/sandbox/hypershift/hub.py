@@ -84,7 +84,7 @@ class Hub:
         return await in_thread(lambda: self._kube.find("v1", kind, name, namespace))
 
     async def apply(self, *items: Object) -> None:
-        """Create or change objects, whoever has created them."""
+        """Create or change objects, also those that another client has created."""
         for item in items:
             await in_thread(functools.partial(self._kube.apply, item, force=True))
 

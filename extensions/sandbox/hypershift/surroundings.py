@@ -67,7 +67,7 @@ class Surroundings:
         return None
 
     async def remove(self, cluster: Object) -> bool:
-        """Delete what was created, whoever uses it too; False until all of it is gone."""
+        """Delete what was created, also if another client uses it; False until all of it is gone."""
         self._complete.discard(cluster["metadata"]["uid"])
         namespace, *others = _surrounding(cluster)
         found = await self._hub.find("Namespace", namespace["metadata"]["name"])

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The cluster that has addresses and records of a site, as pools and DNS zones record it."""
+"""The cluster that has hosts, addresses and records of a site, as inventories, pools and DNS zones record it."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -199,19 +199,21 @@ class DnsRecords:
         self._writer = writer
         self._check_mode = check_mode
 
-    def apply(self, wanted: Sequence[RecordSet]) -> RecordUpdate | None:
-        """Have exactly these records, or none. Returns what changed."""
+    def apply(self, wanted: Sequence[RecordSet], kept: Collection[str] = ()) -> RecordUpdate | None:
+        """Have exactly these records, or none, and of the `kept` names what the cluster has already. Returns what changed."""
         for _attempt in range(TRIES - 1):
             try:
-                return self._apply_once(wanted)
+                return self._apply_once(wanted, kept)
             except RecordsChanged:
                 continue
-        return self._apply_once(wanted)
+        return self._apply_once(wanted, kept)
 
-    def _apply_once(self, wanted: Sequence[RecordSet]) -> RecordUpdate | None:
+    def _apply_once(self, wanted: Sequence[RecordSet], kept: Collection[str]) -> RecordUpdate | None:
         claimed = self._store.read([f"{CLAIM_LABEL}.{self._domain}"], ["TXT"])
         names = {record.name for record in wanted} | {f"{name}.{self._domain}" for name in _claimed_names(claimed)}
         present = self._store.read(sorted(names), ADDRESS_TYPES)
+        own = {f"{name}.{self._domain}" for name in _claimed_names(claimed)} & {*kept}
+        wanted = [*wanted, *(record for record in present if record.name in own)]
         update = plan_update(self._domain, self._owner, self._writer.token, wanted, claimed, present)
         if update and not self._check_mode:
             self._writer.verify()

@@ -26,6 +26,7 @@ from ..kube.client import Kube
 from ..kube.errors import Conflict, KubeError
 from ..lock.fenced_writer import FencedWriter
 from ..lock.lease import LockLost
+from .cluster_owner import ClusterOwner
 from .host_choice import Host, HostShortage, Names, Plan, merged, plan, without
 
 SWAP_SECONDS = 60.0  # for as long a compare-and-swap is repeated: many orders may claim at once
@@ -40,23 +41,10 @@ class HostTaken(KubeError):
 
 
 @dataclass(frozen=True)
-class ClaimOwner:
-    """The cluster that claims hosts: that of an order, or one without an order, whose `uid` is empty."""
-
-    namespace: str
-    name: str
-    uid: str = ""
-
-    @property
-    def key(self) -> str:
-        return self.uid or f"{self.namespace}.{self.name}"
-
-
-@dataclass(frozen=True)
 class Claim:
     """The hosts of one cluster by class, and the token of the lock under which they were claimed."""
 
-    owner: ClaimOwner
+    owner: ClusterOwner
     hosts: Names
     token: int = 0
 
@@ -65,7 +53,7 @@ class Claim:
         """None for junk: the marks of the hosts protect them all the same."""
         try:
             stored = json.loads(text)
-            owner = ClaimOwner(str(stored["namespace"]), str(stored["name"]), str(stored.get("uid", "")))
+            owner = ClusterOwner(str(stored["namespace"]), str(stored["name"]), str(stored.get("uid", "")))
             hosts = {str(name): tuple(map(str, names)) for name, names in stored["hosts"].items()}
             return cls(owner, hosts, int(stored["token"]))
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -153,7 +141,7 @@ class HostClaims:
 
     record: ClaimRecord
     inventory: Inventory
-    owner: ClaimOwner
+    owner: ClusterOwner
     writer: FencedWriter
     check_mode: bool = False
     sleep: Callable[[float], None] = time.sleep
@@ -294,7 +282,7 @@ def _result(
     *,
     is_deleting: bool = False,
 ) -> ClaimResult:
-    """The result of a plan that was carried out, except for hosts that are `in_use` after all."""
+    """The result of an applied plan, except for hosts that are `in_use` after all."""
     leaving = dict(planned.leaving)
     for name, names in planned.released.items():
         if count := len({*names} & {*in_use}):

@@ -5,8 +5,8 @@
 A worker opens the handle before it takes a lock. The id of the parent alone is not enough: when the run is killed, its workers live on
 as children of another process, whose id would then pass for that of the run.
 
-A run that a rules engine on this machine has started ends with that engine: what it reports would reach nobody, and a run whose output is
-gone may hang for ever. The engine names itself in the environment of its runs. A job of Automation Platform has no such engine.
+A run that a rules engine on this machine has started ends with that engine: no process would receive what it reports, and a run whose
+output is gone may hang for ever. The engine names itself in the environment of its runs. A job of Automation Platform has no such engine.
 """
 
 from __future__ import annotations

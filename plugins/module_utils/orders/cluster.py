@@ -67,7 +67,7 @@ class TaskCluster:
 
     @property
     def owner(self) -> ClusterOwner:
-        """As pools and DNS zones of the site record it."""
+        """As inventories, pools and DNS zones of the site record it."""
         return ClusterOwner(self.lock_namespace, self.lock_name, self.order.uid if self.order else "")
 
     def reader(self) -> Provider:

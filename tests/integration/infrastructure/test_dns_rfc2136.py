@@ -67,6 +67,10 @@ def test_the_records_of_a_cluster_are_written_once_and_deleted(server: NameServe
     assert server.serial == before + 1, "one update has all records"
     assert not task("demo").changed and server.serial == before + 1
 
+    unknown = task("demo", records={"api": ["192.0.2.10"], "api-int": ["192.0.2.10"]}, keep=["*.apps", "never-written"])
+    assert not unknown.failed and not unknown.changed, "an address that is unknown for a while costs no record"
+    assert server.values("console.apps.demo.example.com", "AAAA") == {"2001:db8::11"}
+
     moved = task("demo", records={"api": ["lb.example.net"], "*.apps": ["192.0.2.11"]})
     assert moved.changed and moved.result["visible"]
     assert server.values("api.demo.example.com", "CNAME") == {"lb.example.net."}

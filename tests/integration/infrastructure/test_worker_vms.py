@@ -61,7 +61,7 @@ def test_classes_become_node_pools_and_limits_are_checked_first(quick_hub: Acces
             task("cluster", "make it", **lab, node_requests=requests, secrets={"pull_secret": "{}"}),
             machines("fits still", requests),
             task("cluster", "make it again", **lab, node_requests=requests, secrets={"pull_secret": "{}"}),
-            machines("given back", requests, worker_vms_state="absent"),
+            machines("released", requests, worker_vms_state="absent"),
             machines("by another system", nodes(gpu=1), worker_vms_adapter="own_vms"),
             {"name": "its answer", "ansible.builtin.debug": {"var": "worker_vms_result"}},
         ]

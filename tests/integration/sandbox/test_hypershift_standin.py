@@ -213,7 +213,7 @@ def test_control_plane_has_a_namespace_that_ends_with_its_cluster(hub: Access, n
 
 def test_existing_namespace_is_adopted_and_deleted_with_all_that_is_in_it(hub: Access, namespace: str) -> None:
     hub.kubectl("create", "namespace", f"{namespace}-demo")
-    hub.kubectl("create", "configmap", "of-somebody-else", "-n", f"{namespace}-demo")
+    hub.kubectl("create", "configmap", "of-another-client", "-n", f"{namespace}-demo")
     hub.apply(pull_secret(namespace), hosted_cluster(namespace, status_only=True))
     hub.wait("hostedcluster/demo", "-n", namespace, "--for=condition=Available")
     hub.kubectl("delete", "hostedcluster/demo", "-n", namespace)

@@ -7,10 +7,10 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.cluster_owner import ClusterOwner
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.host_choice import Host, HostShortage, Names
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.host_claims import (
     Claim,
-    ClaimOwner,
     ClaimRecord,
     HostClaims,
     Inventory,
@@ -62,7 +62,7 @@ class Vanishing(Inventory):
 
 def test_a_shortage_after_a_lost_host_leaves_no_claim() -> None:
     record, inventory, writer = Memory(), Vanishing(), Mock(token=1)
-    claims: Any = HostClaims(record, inventory, ClaimOwner("orders", "demo", "u1"), writer)
+    claims: Any = HostClaims(record, inventory, ClusterOwner("orders", "demo", "u1"), writer)
     with pytest.raises(HostShortage):
         claims.present({"small": 2})
     assert record.claims == {} and inventory.mine == set()

@@ -21,7 +21,6 @@ from .console import console_url
 from .encryption import key_name, require_key, with_present_key
 from .identity import foreign_providers, identity_entry, identity_patch, identity_providers, identity_secret_name, with_foreign_providers
 from .manifests import Manifests
-from .networks import require_one_family
 from .node_pools import API_VERSION, IN_PLACE, REPLACE, has_class_settings, node_pool, with_upgrade_type
 from .observe import domain_of, observed_cluster, with_console
 
@@ -76,7 +75,6 @@ class ClusterProvider(Provider):
     def _apply(self, recorded: ObservedCluster, request: ClusterRequest, cluster: Object | None, pools: list[Object]) -> ObservedCluster:
         """Apply the objects of the request, and delete NodePools of classes that it does not have."""
         if cluster is None:
-            require_one_family(request.settings)
             self._require_free_control_plane()
         wanted = Manifests(self.ref, request, cluster)
         items = wanted.objects()
