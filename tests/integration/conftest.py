@@ -16,10 +16,12 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import Acc
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox, StoreAccess
 
+from .support.leftovers import Leftovers
 from .support.orders import Orders
 from .support.s3_proxy import Proxy, proxy_to
 
 _buckets = itertools.count(1)
+_leftovers: list[Leftovers] = []
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +33,17 @@ def quick_sandbox(new_sandbox: Callable[..., Sandbox]) -> Sandbox:
 @pytest.fixture(scope="session")
 def quick_hub(quick_sandbox: Sandbox) -> Access:
     """The hub of that sandbox."""
-    return Access(quick_sandbox.kubeconfig())
+    hub = Access(quick_sandbox.kubeconfig())
+    _leftovers.append(Leftovers(hub))
+    return hub
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_left() -> Iterator[None]:
+    """The tests of a file leave nothing on the quick hub, which those of other files find."""
+    yield
+    for leftovers in _leftovers:
+        assert not (left := leftovers.new()), f"these tests left {', '.join(left)}"
 
 
 @pytest.fixture

@@ -6,6 +6,9 @@ A set of objects is read first and only differences are written, so that a secon
 is read again, unless it was read so recently that it cannot have expired since: objects that a newer run found unchanged still carry an
 older token. A write that arrives late all the same, because its process was stopped after the check, changes no object that a newer run
 has written or created: each write is conditional on the object being as it was read, also where there was none.
+
+Tokens of two locks say nothing about each other. On the hub each object belongs to one order. A cluster may be adopted by one order after
+another, so an object there carries the name of the order too, and only a token of the same order counts.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from ..common.types import Object
 from ..kube.client import FIELD_MANAGER, Kube, retry_on_conflict
 from ..kube.errors import Conflict, KubeError, NotFound
 from ..kube.kinds import in_apply_order
-from .lease import Lock, LockLost, verify
+from .lease import ORDER_ANNOTATION, Lock, LockLost, verify
 
 ABSENT = "1"  # a resourceVersion that no object has: an apply with it creates the object, and conflicts with one that exists
 Address = tuple[str, str, str, str]
@@ -102,8 +105,7 @@ class FencedWriter:
             if not self._check_mode:
                 self._verify()
             metadata = changes.get("metadata") or {}
-            token = {self._annotation: str(self._lock.token)}
-            body = {**changes, "metadata": {**metadata, "annotations": {**(metadata.get("annotations") or {}), **token}}}
+            body = {**changes, "metadata": {**metadata, "annotations": {**(metadata.get("annotations") or {}), **self._fence}}}
             return Change("changed", before, self._kube.patch(before, body, dry_run=self._check_mode))
 
         return self._retried(attempt)
@@ -140,7 +142,7 @@ class FencedWriter:
         if self._check_mode:
             return Change("changed" if before else "created", before, self._predicted(wanted, before))
         self._verify()
-        body = self._with_token(wanted, str(self._lock.token))
+        body = _annotated(wanted, self._fence)
         # An object that another client has created since is neither adopted nor overwritten; a deleted one is not created again.
         body["metadata"] |= {key: before["metadata"][key] for key in ("uid", "resourceVersion")} if before else {"resourceVersion": ABSENT}
         # The objects of an order belong to this collection: a field that was changed by hand is reset to what the order says.
@@ -156,14 +158,19 @@ class FencedWriter:
             return False
         if self._kube is self._hub:
             return True
-        token = before["metadata"].get("annotations", {}).get(self._annotation)
-        would_be = self._kube.apply(self._with_token(wanted, token) if token else wanted, force=True, dry_run=True)
+        present = {key: value for key, value in before["metadata"].get("annotations", {}).items() if key in self._fence}
+        would_be = self._kube.apply(_annotated(wanted, present), force=True, dry_run=True)
         return _content(before) != _content(would_be)
 
-    def _with_token(self, wanted: Object, token: str) -> Object:
-        body = copy.deepcopy(wanted)
-        body["metadata"].setdefault("annotations", {})[self._annotation] = token
-        return body
+    @property
+    def _fence(self) -> dict[str, str]:
+        """The annotations of an object that is written under the lock."""
+        token = {self._annotation: str(self._lock.token)}
+        return token if self._kube is self._hub else token | {ORDER_ANNOTATION: self._order}
+
+    @property
+    def _order(self) -> str:
+        return f"{self._lock.namespace}/{self._lock.order}"
 
     def _predicted(self, wanted: Object, before: Object | None) -> Object:
         try:
@@ -192,8 +199,10 @@ class FencedWriter:
         if found is None:
             found = self._kube.find(item["apiVersion"], item["kind"], metadata["name"], metadata.get("namespace"))
         if found is not None:
-            token = found["metadata"].get("annotations", {}).get(self._annotation, "0")
-            if token.isdigit() and int(token) > self._lock.token:
+            annotations = found["metadata"].get("annotations", {})
+            token = annotations.get(self._annotation, "0")
+            comparable = annotations.get(ORDER_ANNOTATION, self._order) == self._order
+            if comparable and token.isdigit() and int(token) > self._lock.token:
                 raise LockLost(
                     f"{item['kind']} {metadata['name']} was written by a later run: its token is {token}, that of this run "
                     f"{self._lock.token}. Nothing was written; that run continues."
@@ -218,6 +227,13 @@ class FencedWriter:
 
 def _address(item: Object) -> Address:
     return item["apiVersion"], item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]
+
+
+def _annotated(item: Object, annotations: Mapping[str, str]) -> Object:
+    body = copy.deepcopy(item)
+    if annotations:
+        body["metadata"]["annotations"] = {**(body["metadata"].get("annotations") or {}), **annotations}
+    return body
 
 
 def _content(item: Object) -> Object:
@@ -258,9 +274,9 @@ def _has_unwanted(fields: Mapping[str, Any], wanted: Any) -> bool:
     """Whether a field that we own, by its managedFields, is not in `wanted`. Lists were compared in full already."""
     for key, inner in fields.items():
         name = key[2:]
-        if not key.startswith("f:") or name.endswith("/lock-token"):
+        if not key.startswith("f:") or _is_fence(name):
             continue
-        if name == "annotations" and all(key == "." or key.endswith("/lock-token") for key in inner):
+        if name == "annotations" and all(key == "." or _is_fence(key) for key in inner):
             # The token of the lock is not part of what is wanted.
             continue
         if not isinstance(wanted, Mapping) or name not in wanted:
@@ -268,6 +284,10 @@ def _has_unwanted(fields: Mapping[str, Any], wanted: Any) -> bool:
         if isinstance(inner, Mapping) and inner and isinstance(wanted[name], Mapping) and _has_unwanted(inner, wanted[name]):
             return True
     return False
+
+
+def _is_fence(annotation: str) -> bool:
+    return annotation.endswith(("/lock-token", ORDER_ANNOTATION))
 
 
 def diff(changes: Sequence[Change]) -> list[dict[str, str]]:

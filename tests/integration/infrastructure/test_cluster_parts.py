@@ -51,7 +51,7 @@ def lab(quick_hub: Access) -> Iterator[Access]:
     serve_by_hub(quick_hub, "lab", "clusters")
     yield quick_hub
     for module in ("cluster_operators", "cluster_storage", "cluster_access"):
-        answer(module, state="absent", **on(quick_hub))
+        until(lambda: removed(quick_hub, module), f"the objects of {module} are removed")  # noqa: B023 - called at once
     quick_hub.kubectl("delete", "crd", *(crd["metadata"]["name"] for crd in KINDS))
     quick_hub.kubectl("delete", "hostedclusters,nodepools", "--all", "-n", "clusters")
     quick_hub.kubectl("delete", "namespace", *namespaces)
@@ -65,6 +65,10 @@ def applied(hub: Access, module: str, *, check: bool = False, **options: Any) ->
     done = answer(module, check=check, **on(hub), **options)
     assert not done.failed, done.result
     return done
+
+
+def removed(hub: Access, module: str) -> bool:
+    return bool(applied(hub, module, state="absent").result["part"]["ready"])
 
 
 def names(hub: Access, api_version: str, kind: str) -> set[str]:

@@ -54,9 +54,9 @@ def kube(hub: Access) -> Kube:
 @pytest.fixture
 def at(kube: Kube, hub: Access, namespace: str) -> Callable[..., Provider]:
     """A provider with a lock. That the cluster is the hub itself, by another connection, makes no difference."""
-    lock = lease.acquire(kube, namespace, "demo", "test", duration=3600)
+    first = lease.acquire(kube, namespace, "demo", "test", duration=3600)
 
-    def make(check_mode: bool = False) -> Provider:
+    def make(check_mode: bool = False, lock: lease.Lock = first) -> Provider:
         own = Kube.connect({"kubeconfig": str(hub.kubeconfig)})
         writer = FencedWriter(own, lock, "example.com/lock-token", check_mode)
         allowed = AllowedAddresses.of(["127.0.0.1"])
@@ -271,6 +271,27 @@ def test_inventory_that_is_spoiled_says_what_to_do(base: Set, kube: Kube, namesp
     kube.patch(base.inventory, {"data": {"objects": "[{}"}})
     with pytest.raises(ProviderError, match=r"does not list objects any more. Delete it"):
         base.apply(config_map(namespace))
+
+
+def test_only_tokens_of_the_same_order_are_compared(hub: Access, kube: Kube, namespace: str, at: Callable[..., Provider]) -> None:
+    """Another order that adopts the cluster later goes on with its sets; a run of the same order that lost its lock does not."""
+    cluster = Kube.connect({"kubeconfig": str(hub.kubeconfig)})
+    earlier = at()
+    assert lease.release_held(kube, namespace, "demo", "test")
+
+    def apply(provider: Provider, value: str) -> list[str]:
+        resources.apply(provider, cluster, ResourceSet(namespace, [config_map(namespace, value=value)]))
+        return [change.action for change in provider.changes]
+
+    assert apply(at(lock=lease.acquire(kube, namespace, "demo", "next")), "1") == ["created"]
+    with pytest.raises(LockLost, match=r"was written by a later run"):
+        apply(earlier, "0")
+    assert kube.get("v1", "ConfigMap", "settings", namespace)["data"] == {"value": "1"}
+    other = lease.acquire(kube, namespace, "other", "test")
+    assert other.token < int(kube.get("v1", "ConfigMap", "settings", namespace)["metadata"]["annotations"]["example.com/lock-token"])
+    assert apply(at(lock=other), "2") == ["changed"]
+    assert apply(at(lock=other), "2") == ["unchanged"]
+    assert resources.remove(at(lock=other), cluster, namespace)
 
 
 def test_a_holder_that_lost_the_lock_writes_nothing(base: Set, hub: Access, kube: Kube, namespace: str) -> None:
