@@ -167,7 +167,7 @@ def thousand_orders(load: Sandbox) -> list[Row]:
     kube = Kube.connect({"kubeconfig": str(load.kubeconfig())})
     with timed(f"{THOUSAND} orders with clusters created"):
         _each(kube, lambda number: _create_fulfilled(kube, f"kept-{number}"), range(THOUSAND))
-    with source(load) as served, paused(load, "hypershift-standin"):
+    with paused(load, "hypershift-standin"), source(load) as served:
         with timed(f"A status pass over {THOUSAND} orders") as taken:
             until(lambda: served.metric("status_writes_total") >= THOUSAND, "the status of each order is written", WAIT_SECONDS)
         memory = served.memory()
@@ -336,6 +336,7 @@ def _create_fulfilled(kube: Kube, name: str) -> None:
         "services": [{"service": name, "servicePublishingStrategy": {"type": "Route"}} for name in SERVICES],
     }
     metadata = {"name": name, "namespace": made.working_namespace, "labels": made.labels}
+    kube.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata | {"name": "pull-secret"}})
     kube.create({"apiVersion": HYPERSHIFT, "kind": "HostedCluster", "metadata": metadata, "spec": cluster})
     kube.replace(order | {"status": {"provider": {"type": "hypershift"}}}, subresource="status")
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import copy
 import json
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,6 +61,7 @@ class FencedWriter:
         self._check_mode = check_mode
         self._clock = clock  # it continues while this process is stopped or the machine sleeps
         self._held_until = 0.0
+        self._verifying = threading.Lock()
         self._known: dict[Address, Object] = {}
 
     @property
@@ -221,8 +223,9 @@ class FencedWriter:
         self._verify()
 
     def _verify(self) -> None:
-        if self._clock() >= self._held_until:
-            self.verify()
+        with self._verifying:  # one of the threads that write at once reads the lock for all
+            if self._clock() >= self._held_until:
+                self.verify()
 
 
 def _address(item: Object) -> Address:
