@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from ansible_collections.openfleet.clusters.extensions.sandbox.crds import load_crd
+from ansible_collections.openfleet.clusters.extensions.sandbox.crds import AGENTS_CRD, load_crd
 from ansible_collections.openfleet.clusters.tests.integration.support import metallb_crds as metallb
 from ansible_collections.openfleet.clusters.tests.integration.support.osac_crd import stand_in
 
 MISSING = "missing"
 OSAC_CRDS = ("OSAC's CRDs; a stand-in took their place", "--osac-crds=FOLDER")
 METALLB_CRDS = ("MetalLB's CRDs; a stand-in took their place", "--metallb-crds=FOLDER")
+AGENT_CRDS = ("the infrastructure operator's CRD of Agents; a stand-in took its place", "--agent-crds=FOLDER")
 COLUMNS = ("test", "what is missing", "how to give it")
 
 
@@ -25,15 +26,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--osac-crds", type=Path, metavar="FOLDER", help=text)
     text = "a folder with MetalLB's CRDs, ipaddresspools.yaml and l2advertisements.yaml, to test with them rather than with a stand-in"
     parser.addoption("--metallb-crds", type=Path, metavar="FOLDER", help=text)
+    text = "a folder with the infrastructure operator's CRD of Agents, agents.yaml, to test with it rather than with a stand-in"
+    parser.addoption("--agent-crds", type=Path, metavar="FOLDER", help=text)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "osac_crds: uses OSAC's CRDs")
     config.addinivalue_line("markers", "metallb_crds: uses MetalLB's CRDs")
+    config.addinivalue_line("markers", "agent_crds: uses the infrastructure operator's CRD of Agents")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    for marker, missing in {"osac_crds": OSAC_CRDS, "metallb_crds": METALLB_CRDS}.items():
+    for marker, missing in {"osac_crds": OSAC_CRDS, "metallb_crds": METALLB_CRDS, "agent_crds": AGENT_CRDS}.items():
         if item.get_closest_marker(marker) and not item.config.getoption(marker):
             # A property of the report, so that it also comes from a worker of pytest-xdist.
             item.user_properties.append((MISSING, missing))
@@ -73,3 +77,10 @@ def metallb_crds(pytestconfig: pytest.Config) -> list[dict[str, Any]]:
     """MetalLB's CRDs of address pools and advertisements: those that the run was given, else stand-ins."""
     folder: Path | None = pytestconfig.getoption("metallb_crds")
     return [load_crd(folder / f"{kind.lower()}s.yaml") for kind in metallb.KINDS] if folder else metallb.stand_ins()
+
+
+@pytest.fixture(scope="session")
+def agent_crd(pytestconfig: pytest.Config) -> dict[str, Any]:
+    """The infrastructure operator's CRD of Agents: the one that the run was given, else the sandbox's."""
+    folder: Path | None = pytestconfig.getoption("agent_crds")
+    return load_crd(folder / "agents.yaml" if folder else AGENTS_CRD)
