@@ -13,12 +13,8 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.
     AgentLabels,
     NoInventory,
 )
-from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.host_claims import (
-    ClaimRecord,
-    HostClaims,
-    Inventory,
-    shown,
-)
+from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.claim_record import ClaimRecord
+from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.host_claims import HostClaims, Inventory, shown
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.listed_hosts import ListedInventory, listed_host
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.fenced_writer import FencedWriter
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster import TaskCluster

@@ -13,6 +13,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lea
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.lost_hosts import lost_hosts
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Names
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe import ListView
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.outcome import Outcome
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.run import Run
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.selection import NoSuchSelection, OrderName, event_of, named
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status_writer import StatusWriter
@@ -33,7 +34,7 @@ class ActionModule(ControllerAction):
         status, view = StatusWriter(run), ListView(kube, names)
         observed = dict(zip(map(_key, view.orders), view.observe_all(), strict=True))
         orders = [order for order in view.orders if not chosen or _key(order) in chosen]
-        missing = lost_hosts(kube, names, orders)
+        missing = _lost_hosts(kube, names, orders)
         locks = {(lock.namespace, lock.order): lock for lock in lease.read_all(kube, names.site_namespace)}
 
         def sync(order: ClusterOrder) -> dict[str, Any]:
@@ -54,6 +55,13 @@ class ActionModule(ControllerAction):
         reports = [result for result in results if isinstance(result, dict)]
         answer = {"changed": any(entry["changed"] for entry in reports), "orders": reports}
         return answer | {"failed": True, "msg": " ".join(problems)} if problems else answer
+
+
+def _lost_hosts(kube: Kube, names: Names, orders: list[ClusterOrder]) -> dict[str, Outcome]:
+    try:
+        return lost_hosts(kube, names, orders)
+    except KubeError:  # reported by every run; the status of the orders is worth more
+        return {}
 
 
 def _key(order: ClusterOrder) -> OrderName:

@@ -26,7 +26,7 @@ options:
     description:
       - V(present) claims the hosts of O(node_requests), and releases those that are too many.
       - V(absent) releases all hosts of the cluster.
-      - Hosts that are still part of the cluster stay claimed, and RV(ready) is false. Run the task again later.
+      - Hosts that are still part of the cluster stay claimed, and RV(part.ready) is false. Run the task again later.
     type: str
     choices: [present, absent]
     default: present
@@ -166,21 +166,26 @@ released:
   type: list
   elements: str
   sample: []
-ready:
-  description: Whether the cluster has all its hosts, and no others.
+part:
+  description: Whether the cluster has all its hosts, and no others, as C(cluster_infrastructure) reports it.
   returned: success
-  type: bool
-  sample: true
-reason:
-  description: Why, in one word.
-  returned: success
-  type: str
-  sample: HostsClaimed
-message:
-  description: Why, in one sentence.
-  returned: success
-  type: str
-  sample: "Hosts: 2 of the class fc430"
+  type: dict
+  contains:
+    ready:
+      description: Whether it has.
+      type: bool
+      returned: always
+      sample: true
+    reason:
+      description: Why, in one word.
+      type: str
+      returned: always
+      sample: HostsClaimed
+    message:
+      description: Why, in one sentence.
+      type: str
+      returned: always
+      sample: "Hosts: 2 of the class fc430"
 """
 
 from typing import Any

@@ -17,7 +17,7 @@ description:
   - An order never gets the cluster of another order by itself. Until it is adopted, the order fails with
     C(NamespaceTaken).
   - Labels the working namespace, the Secrets and the objects of the cluster with the uid of the order, under the lock of
-    the order. Changes nothing else.
+    the order. Gives the order the hosts and the addresses of its cluster. Changes nothing else.
   - Name the orders. Verify that each is a restored order and not a new one of another tenant.
 options: {}
 seealso:

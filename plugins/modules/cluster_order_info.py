@@ -34,8 +34,8 @@ options:
     elements: str
     choices: [Progressing, Ready, Failed, Degraded, Deleting]
   orphans:
-    description: Also return RV(orphans). This lists the namespaces of the hub, and the Leases and AddressPools of
-      O(site_namespace).
+    description: Also return RV(orphans). This lists the namespaces of the hub, and the Leases, AddressPools and claims
+      of hosts of O(site_namespace).
     type: bool
     default: false
 seealso:
@@ -125,7 +125,8 @@ orphans:
   contains:
     kind:
       description: V(Namespace) for a working namespace, in which a cluster may exist. V(Lease) for the lock of an order
-        whose namespace no longer exists. V(AddressPool) for entries of a pool that no cluster uses any more.
+        whose namespace no longer exists. V(AddressPool) for entries of a pool, and V(ConfigMap) for claims of hosts,
+        that no cluster uses any more.
       type: str
       returned: always
       sample: Namespace

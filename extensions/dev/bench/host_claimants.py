@@ -11,8 +11,9 @@ from typing import Any
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import DEFAULT_GROUP
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.agent_hosts import AgentInventory, AgentLabels
+from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.claim_record import ClaimRecord
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.cluster_owner import ClusterOwner
-from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.host_claims import ClaimRecord, HostClaims
+from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.host_claims import HostClaims
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.fenced_writer import FencedWriter
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import SITE_NAMESPACE, acquire, release

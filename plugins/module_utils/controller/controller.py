@@ -23,19 +23,22 @@ from typing import TypeVar
 
 from ..common.types import Object
 from ..infrastructure.address_pools import read_pools
+from ..infrastructure.claim_record import read_records
 from ..kube.client import Kube
-from ..kube.errors import NotFound
+from ..kube.errors import KubeError, NotFound
 from ..lock import lease
 from ..lock.lease import LockState
+from ..orders.lost_hosts import lost_hosts
 from ..orders.model import ClusterOrder, label_value
 from ..orders.next_action import action_reason, next_action
 from ..orders.observe import ObservedState, observe
 from ..orders.orphans import KINDS, find_orphans
-from ..orders.outcome import Action, UnstartedRun
+from ..orders.outcome import Action, Outcome, UnstartedRun
 from ..orders.run import Run
 from ..orders.selection import OrderName
 from ..orders.status_writer import StatusWriter
 from ..orders.sweep import Sweep
+from .host_watch import HostWatch
 from .hub_cache import Handlers, HubCache
 from .in_flight import ABANDONED_SECONDS, RESYNC, InFlightRun, InFlightRuns, PendingAction
 from .key_index import KeyIndex
@@ -44,7 +47,7 @@ from .poller import Poller
 from .retry import SECOND_MORE, RetryPolicy
 from .rulebook_events import Transitions, action_event, deletion_event
 from .settings import Settings
-from .work_queue import Key, WorkQueue
+from .work_queue import Key, WorkQueue, sentence
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +56,7 @@ Result = TypeVar("Result")
 WORKERS = 8
 BATCH_SECONDS = 0.05  # actions that become pending within this time go into one run
 SWEEP_SECONDS = 300.0  # between two searches for what deleted orders have left behind
+HOSTS_SECONDS = 10.0  # until hosts are read again after an error
 BROKEN_SECONDS = 60.0  # a watch that is broken for longer is reported
 
 
@@ -73,6 +77,7 @@ class Controller:
         self._orphans = dict.fromkeys(KINDS, 0)
         self._queue = WorkQueue(self._reconcile)
         self._poller = Poller(self._queue.add)
+        self._hosts = HostWatch(watching, kube, settings.names, self._queue.add)
         pending_timeout = settings.pending_timeout or settings.start_timeout
         self._in_flight = InFlightRuns(settings.batch_size, settings.max_in_flight, settings.start_timeout, pending_timeout)
         self._unstarted: dict[Key, UnstartedRun] = {}  # until the status of the order says so
@@ -95,6 +100,7 @@ class Controller:
                 tasks.create_task(self._start_runs())
                 tasks.create_task(self._send_notifications())
                 tasks.create_task(self._sweep_orphans())
+                tasks.create_task(self._hosts.run())
                 for _each in range(WORKERS):
                     tasks.create_task(self._queue.work())
         finally:
@@ -111,7 +117,8 @@ class Controller:
     def state(self) -> State:
         """The state for the metrics."""
         phases = Counter(str((item.get("status") or {}).get("phase") or "Unknown") for _key, item in self._cache.orders())
-        restarts = {informer.kind: informer.restarts for informer in self._cache.informers()}
+        informers = [*self._cache.informers(), *([self._hosts.informer] if self._hosts.informer else [])]
+        restarts = {informer.kind: informer.restarts for informer in informers}
         return State(True, phases, self._in_flight.counts(), self._in_flight.runs, len(self._queue), restarts, self._orphans)
 
     async def _start_runs(self) -> None:
@@ -134,13 +141,15 @@ class Controller:
             self._metrics.emitted(event["action"])
 
     async def _sweep_orphans(self) -> None:
-        """Report and remove what deleted orders have left behind. Lists namespaces and pools each time; the rest is in the caches."""
+        """Report and remove what deleted orders have left behind. Lists namespaces, pools and claims each time; the rest is cached."""
         names = self._settings.names
         while True:
             try:
                 namespaces = await self._in_pool(lambda: self._kube.list_all("v1", "Namespace"))
                 pools = await self._in_pool(lambda: read_pools(self._kube, names.site_namespace))
-                found = find_orphans(names, (item for _key, item in self._cache.orders()), namespaces, self._cache.leases(), pools)
+                claims = await self._in_pool(lambda: read_records(self._kube, names.site_namespace))
+                orders = (item for _key, item in self._cache.orders())
+                found = find_orphans(names, orders, namespaces, self._cache.leases(), pools, claims)
                 confirmed = await self._in_pool(functools.partial(self._sweep.sweep, found))
                 self._orphans = dict.fromkeys(KINDS, 0) | Counter(orphan.kind for orphan in confirmed)
             except Exception as error:  # noqa: BLE001 - no fault of this search ends the work on orders
@@ -164,6 +173,7 @@ class Controller:
             self._by_label.put(key, [label_value(key.name)])
         else:
             self._by_namespace.put(key, [names.working_namespace(*key)])
+        self._hosts.order_changed(key, after)
         if not self._cache.is_listed:
             self._transitions.record(key, self._order(item).phase)
         self._queue.add(key)
@@ -195,6 +205,7 @@ class Controller:
     def _forget(self, key: Key) -> None:
         for known in (self._by_namespace, self._by_label, self._transitions, self._retries, self._cache, self._poller, self._queue):
             known.forget(key)
+        self._hosts.forget(key)
         self._in_flight.cancel(key)
         self._unstarted.pop(key, None)
         self._abandon(key, self._cache.lock(key))
@@ -221,12 +232,10 @@ class Controller:
             return
         if not self._can_be_observed(key, before):
             return
-        unstarted = self._unstarted.get(key)
         try:
-            order, observed = await self._in_pool(lambda: self._sync(before, lock, unstarted))
+            order, observed = await self._sync(key, before, lock)
         except NotFound:
             return
-        self._unstarted.pop(key, None)
         if known and self._cache.order(key) is None:
             return  # deleted meanwhile
         if order.resource_version != before.resource_version:
@@ -262,9 +271,33 @@ class Controller:
         self._poller.request(key, lambda: self._cache.poll(order))
         return False
 
-    def _sync(self, order: ClusterOrder, lock: LockState | None, unstarted: UnstartedRun | None) -> tuple[ClusterOrder, ObservedState]:
-        observed = observe(order, self._cache)
-        return self._status.sync(order, observed, lock, unstarted), observed
+    async def _sync(self, key: Key, order: ClusterOrder, lock: LockState | None) -> tuple[ClusterOrder, ObservedState]:
+        """The order with its status updated, and what was observed of it."""
+        unstarted, missing = self._unstarted.get(key), await self._lost_hosts(key, order)
+
+        def work() -> tuple[ClusterOrder, ObservedState]:
+            observed = observe(order, self._cache)
+            return self._status.sync(order, observed, lock, unstarted, missing), observed
+
+        try:
+            result = await self._in_pool(work)
+        except KubeError:
+            if missing:
+                self._hosts.suspect(order.uid)
+            raise
+        self._unstarted.pop(key, None)
+        return result
+
+    async def _lost_hosts(self, key: Key, order: ClusterOrder) -> Outcome | None:
+        """What to report where the order may have lost a host, and the hub says so."""
+        if not self._hosts.take(order):
+            return None
+        try:
+            return (await self._in_pool(lambda: lost_hosts(self._kube, self._settings.names, [order]))).get(order.uid)
+        except KubeError as error:
+            log.warning("the hosts of %s: %s", key, sentence(error))
+            asyncio.get_running_loop().call_later(HOSTS_SECONDS, self._hosts.suspect, order.uid)
+            return None  # the rest of its status is worth more
 
     async def _lock(self, key: Key) -> LockState | None:
         """The order's lock. Only the hub's answer counts for an expired one: the cache may lag."""

@@ -47,8 +47,12 @@ class Informer:
         changed: Callable[[Object | None, Object | None], None],
         selector: str = "",
         namespace: str | None = None,
+        transform: Callable[[Object], Object] = lambda item: item,
     ) -> None:
-        """`changed` gets the object before and after; None where it does not exist. Without a `namespace` it follows all."""
+        """`changed` gets the object before and after; None where it does not exist. Without a `namespace` it follows all.
+
+        `transform` may drop what nothing reads, before an object is stored.
+        """
         self.kind = kind
         self.listed = asyncio.Event()
         self.refusal: KubeError | None = None  # why nothing can be listed: the server lacks the kind, or forbids it
@@ -59,6 +63,7 @@ class Informer:
         self._changed = changed
         self._selector = selector
         self._namespace = namespace
+        self._transform = transform
         self._items: dict[str, dict[str, Object]] = {}
         self._version = ""
         self._broken_since: float | None = time.monotonic()
@@ -173,7 +178,7 @@ class Informer:
 
     def _put(self, item: Object) -> None:
         item["metadata"].pop("managedFields", None)
-        item, key = _with_shared_strings(item), _key(item)
+        item, key = _with_shared_strings(self._transform(item)), _key(item)
         self._items.setdefault(key.namespace, {})[key.name] = item
 
     def _remove(self, item: Object) -> None:

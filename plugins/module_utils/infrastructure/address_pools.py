@@ -9,6 +9,7 @@ right after the lock of the order was verified, so that no two clusters have the
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import json
 import random
@@ -24,7 +25,7 @@ from ..common.types import Object
 from ..kube.client import Kube
 from ..kube.errors import Conflict, Invalid, KubeError, NotFound
 from ..kube.kinds import register
-from ..lock.fenced_writer import FencedWriter
+from ..lock.fenced_writer import Change, FencedWriter
 from ..lock.lease import LockLost
 from .cluster_owner import ClusterOwner
 from .pool_ranges import PoolRange, parse_range
@@ -109,13 +110,12 @@ class Allocation:
 
     @classmethod
     def from_status(cls, status: Mapping[str, Any]) -> Allocation:
-        owner = ClusterOwner(status.get("namespace", ""), status.get("name", ""), status.get("uid", ""))
+        owner = ClusterOwner(*(status.get(name, "") for name in ("namespace", "name", "uid", "group")))
         return cls(owner, tuple(status.get("values", ())), status.get("token", 0), status.get("orphanedSince", ""))
 
     def to_status(self) -> Object:
-        uid = {"uid": self.owner.uid} if self.owner.uid else {}
-        named = {"namespace": self.owner.namespace, "name": self.owner.name}
-        return {**named, **uid, "token": self.token, "values": list(self.values)}
+        named = {name: getattr(self.owner, name) for name in ("namespace", "name", "uid", "group")}
+        return {**{name: value for name, value in named.items() if value}, "token": self.token, "values": list(self.values)}
 
 
 @dataclass(frozen=True)
@@ -210,6 +210,24 @@ class AddressPools:
         held = [item["metadata"]["name"] for item in self._read() if owner.key in allocations_of(item)]
         named = None if pools is None else set(pools)
         return [self._swap(owner, name, ()) for name in held if named is None or name in named]
+
+    def transfer(self, former: str, owner: ClusterOwner) -> list[Change]:
+        """Give the entries of the order with the uid `former` to its cluster's new order."""
+        held = [item["metadata"]["name"] for item in self._read() if former in allocations_of(item)]
+        return [self._repeated(functools.partial(self._transfer_once, name, former, owner)) for name in held]
+
+    def _transfer_once(self, name: str, former: str, owner: ClusterOwner) -> Change:
+        if self._writer is None:
+            raise AssertionError("a change needs the writer of a lock")
+        item = self._named(self._read(), name)
+        before = allocations_of(item)
+        both = [before[key] for key in (owner.key, former) if key in before]
+        values = tuple(dict.fromkeys(value for allocation in both for value in allocation.values))
+        after = {key: value for key, value in before.items() if key != former} | {owner.key: Allocation(owner, values, self._writer.token)}
+        if not self._check_mode:
+            self._writer.verify()
+            self._write(item, after)
+        return Change("changed", *(_shown(item, allocations, {former, owner.key}) for allocations in (before, after)))
 
     def mark_orphaned(self, pool: str, owner: ClusterOwner, now: datetime) -> None:
         """Record since when the order of an allocation is known to be gone."""
@@ -326,10 +344,19 @@ def _counts(item: Object, allocations: Mapping[str, Allocation]) -> Object:
     return {"allocated": allocated, "free": max(0, min(FREE_LIMIT, size - allocated))}
 
 
-def orphaned(items: Iterable[Object], uids: set[str]) -> list[tuple[Object, Allocation]]:
-    """The allocations of orders that are not among these, with the pools that they are in."""
+def _shown(item: Object, allocations: Mapping[str, Allocation], keys: set[str]) -> Object:
+    """The pool with these allocations only, for a diff."""
+    return item | {"allocations": {key: list(value.values) for key, value in allocations.items() if key in keys}}
+
+
+def orphaned(items: Iterable[Object], group: str, uids: set[str]) -> list[tuple[Object, Allocation]]:
+    """The allocations of orders of this API group that are not among these, with the pools that they are in."""
     found = ((item, allocation) for item in items for allocation in allocations_of(item).values())
-    return [(item, allocation) for item, allocation in found if allocation.owner.uid and allocation.owner.uid not in uids]
+    return [
+        (item, allocation)
+        for item, allocation in found
+        if allocation.owner.uid and allocation.owner.uid not in uids and allocation.owner.group in ("", group)
+    ]
 
 
 def _overlapping(ranges: Sequence[PoolRange], others: Sequence[PoolRange]) -> tuple[PoolRange, PoolRange] | None:

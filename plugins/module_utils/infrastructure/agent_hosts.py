@@ -19,8 +19,9 @@ from ..kube.client import Kube, retry_on_conflict
 from ..kube.errors import Conflict, KubeError, NotFound
 from ..kube.kinds import register
 from ..lock.fenced_writer import FencedWriter, holds
+from .claim_record import ClaimRecord
 from .host_choice import Host, Names
-from .host_claims import ClaimRecord, Inventory, described
+from .host_claims import Inventory, described
 
 GROUP, KIND = "agent-install.openshift.io", "Agent"
 API_VERSION = f"{GROUP}/v1beta1"
@@ -29,6 +30,7 @@ FAILURE_DOMAIN = "topology.kubernetes.io/zone"
 LANES = 4
 NAME_LIMIT = 63
 ROLE = "worker"
+RECORD_PREFIX = "agents-"
 UNKNOWN = "unknown"  # the class of a claimed host that belongs to none
 
 Item = TypeVar("Item")
@@ -240,10 +242,12 @@ class AgentInventory(Inventory):
         return hostnames
 
 
-def lost_agents(kube: Kube, site_namespace: str, namespace: str, labels: AgentLabels) -> dict[str, str]:
-    """For each cluster with claimed hosts that do not work, by its key: which, and why."""
+def lost_agents(kube: Kube, site_namespace: str, namespace: str, labels: AgentLabels, key: str = "") -> dict[str, str]:
+    """For each cluster with claimed hosts that do not work, by its key: which, and why. With a `key`, for that cluster."""
     claims = ClaimRecord(kube, site_namespace, record_name(namespace)).read()
-    agents = {agent["metadata"]["name"]: agent for agent in kube.list_all(API_VERSION, KIND, namespace, labels.claim)}
+    claims = {each: claim for each, claim in claims.items() if key in ("", each)}
+    selector = f"{labels.claim}={key}" if key else labels.claim
+    agents = {agent["metadata"]["name"]: agent for agent in kube.list_all(API_VERSION, KIND, namespace, selector)}
     lost = {
         key: [
             f"{each} of the class {name} {problem(agents[each]) if each in agents else 'no longer exists'}"
@@ -257,7 +261,12 @@ def lost_agents(kube: Kube, site_namespace: str, namespace: str, labels: AgentLa
 
 
 def record_name(namespace: str) -> str:
-    return f"agents-{namespace}"
+    return f"{RECORD_PREFIX}{namespace}"
+
+
+def agent_namespace(inventory: str) -> str:
+    """The namespace of the Agents of an inventory; empty for one without Agents."""
+    return inventory.removeprefix(RECORD_PREFIX) if inventory.startswith(RECORD_PREFIX) else ""
 
 
 def in_use(agent: Object) -> bool:

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ClusterOwner:
-    """The cluster of an order, or one without an order, whose `uid` is empty."""
+    """The cluster of an order, or one without an order, whose `uid` is empty. `group` is the API group of the order."""
 
     namespace: str
     name: str
     uid: str = ""
+    group: str = ""
 
     @property
     def key(self) -> str:

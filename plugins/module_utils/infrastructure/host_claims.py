@@ -21,13 +21,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..common.types import Object
-from ..kube.client import Kube
 from ..kube.errors import Conflict, KubeError
 from ..lock.fenced_writer import FencedWriter
 from ..lock.lease import LockLost
+from .claim_record import Claim, ClaimRecord
 from .cluster_owner import ClusterOwner
 from .host_choice import Host, HostShortage, Names, Plan, merged, plan, without
+from .part_state import PartState
 
 SWAP_SECONDS = 60.0  # for as long a compare-and-swap is repeated: many orders may claim at once
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.6
@@ -38,31 +38,6 @@ class HostTaken(KubeError):
     """A host changed between its choice and its mark: it no longer exists, or has the mark of another cluster."""
 
     retryable = True
-
-
-@dataclass(frozen=True)
-class Claim:
-    """The hosts of one cluster by class, and the token of the lock under which they were claimed."""
-
-    owner: ClusterOwner
-    hosts: Names
-    token: int = 0
-
-    @classmethod
-    def from_text(cls, text: str) -> Claim | None:
-        """None for junk: the marks of the hosts protect them all the same."""
-        try:
-            stored = json.loads(text)
-            owner = ClusterOwner(str(stored["namespace"]), str(stored["name"]), str(stored.get("uid", "")))
-            hosts = {str(name): tuple(map(str, names)) for name, names in stored["hosts"].items()}
-            return cls(owner, hosts, int(stored["token"]))
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return None
-
-    def to_text(self) -> str:
-        uid = {"uid": self.owner.uid} if self.owner.uid else {}
-        named = {"namespace": self.owner.namespace, "name": self.owner.name}
-        return json.dumps({**named, **uid, "token": self.token, "hosts": {name: list(hosts) for name, hosts in self.hosts.items()}})
 
 
 class Inventory(ABC):
@@ -94,45 +69,12 @@ class Inventory(ABC):
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """What a cluster had and has, and whether that is all that it needs. `released` are the hosts that it has no longer."""
+    """What a cluster had and has, and in `part` whether that is all that it needs. `released` are the hosts that it has no longer."""
 
     before: Names
     after: Names
-    ready: bool
-    reason: str
-    message: str
+    part: PartState
     released: tuple[str, ...] = ()
-
-
-class ClaimRecord:
-    """The ConfigMap with all claims of an inventory."""
-
-    def __init__(self, kube: Kube, namespace: str, inventory: str) -> None:
-        self._kube = kube
-        self._item: Object = {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {
-                "name": f"host-claims-{inventory}",
-                "namespace": namespace,
-                "labels": {"openfleet.clusters/host-claims": inventory},
-            },
-        }
-        self._found: Object | None = None
-
-    def read(self) -> dict[str, Claim]:
-        metadata = self._item["metadata"]
-        self._found = self._kube.find("v1", "ConfigMap", metadata["name"], metadata["namespace"])
-        claims = {key: Claim.from_text(text) for key, text in ((self._found or {}).get("data") or {}).items()}
-        return {key: claim for key, claim in claims.items() if claim}
-
-    def write(self, key: str, claim: Claim | None) -> None:
-        """Write one claim, or remove it; Conflict where the object has changed since it was read."""
-        data = {key: claim.to_text() if claim else None}
-        if self._found is None:
-            self._kube.create(self._item | {"data": data})
-        else:
-            self._kube.patch(self._found, {"data": data})
 
 
 @dataclass
@@ -250,7 +192,7 @@ class HostClaims:
                 return
             self.writer.ensure_held()
             try:
-                self.record.write(self.owner.key, Claim(self.owner, hosts, self.writer.token) if hosts else None)
+                self.record.write({self.owner.key: Claim(self.owner, hosts, self.writer.token) if hosts else None})
                 return
             except Conflict:
                 if time.monotonic() > deadline:
@@ -290,17 +232,18 @@ def _result(
     released = {each for names in planned.released.values() for each in names} - {*in_use}
     after = without(merged(planned.hosts, planned.released), released)
     faults = [f"{each} of the class {name} {hosts[each].problem}" for name, names in after.items() for each in names if hosts[each].problem]
-    state = functools.partial(ClaimResult, before, after, released=tuple(sorted(released)))
     if leaving:
         counted = ", ".join(f"{count} of the class {name}" for name, count in sorted(leaving.items()))
-        return state(ready=False, reason="HostsLeaving", message=f"Hosts that have to leave the cluster first: {counted}")
-    if faults and not is_deleting:
-        return state(ready=False, reason="HostMissing", message=described(faults))
-    if is_deleting:
-        return state(ready=True, reason="HostsReleased", message="All hosts are released")
-    counted = ", ".join(f"{len(names)} of the class {name}" for name, names in after.items())
-    gone = f"; no longer in the inventory: {', '.join(planned.gone)}" if planned.gone else ""
-    return state(ready=True, reason="HostsClaimed", message=f"Hosts: {counted or 'none'}{gone}")
+        part = PartState(False, "HostsLeaving", f"Hosts that have to leave the cluster first: {counted}")
+    elif is_deleting:
+        part = PartState(True, "HostsReleased", "All hosts are released")
+    elif faults:
+        part = PartState(False, "HostMissing", described(faults))
+    else:
+        counted = ", ".join(f"{len(names)} of the class {name}" for name, names in after.items())
+        gone = f"; no longer in the inventory: {', '.join(planned.gone)}" if planned.gone else ""
+        part = PartState(True, "HostsClaimed", f"Hosts: {counted or 'none'}{gone}")
+    return ClaimResult(before, after, part, tuple(sorted(released)))
 
 
 def described(faults: Iterable[str]) -> str:
@@ -313,9 +256,7 @@ def shown(result: ClaimResult) -> dict[str, Any]:
     return {
         "hosts": {name: list(names) for name, names in result.after.items()},
         "released": list(result.released),
-        "ready": result.ready,
-        "reason": result.reason,
-        "message": result.message,
+        "part": result.part.as_dict(),
         "diff": {"before": f"{_text(result.before)}\n", "after": f"{_text(result.after)}\n"},
     }
 

@@ -10,6 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..common.types import Object
+from ..infrastructure.address_pools import AddressPools
+from ..infrastructure.agent_hosts import AgentLabels
+from ..infrastructure.claim_transfer import ClaimTransfer
+from ..infrastructure.cluster_owner import ClusterOwner
 from ..kube.errors import KubeError, NotFound
 from ..lock.fenced_writer import Change, FencedWriter
 from ..lock.lease import DURATION, Lock, above_all_earlier, acquire, predict, read, release
@@ -25,7 +29,10 @@ class NothingToAdopt(KubeError):
 
 
 def adopt(run: Run, namespace: str, name: str, holder: str) -> list[Change]:
-    """Label the working namespace of the order and the objects in it with the order's uid, under the order's lock."""
+    """Label the working namespace of the order and the objects in it with the order's uid, under the order's lock.
+
+    The hosts and addresses of the cluster become the order's, too.
+    """
     order = run.find(namespace, name)
     if order is None:
         raise NothingToAdopt(f"There is no ClusterOrder {namespace}/{name}: restore it first.")
@@ -55,8 +62,20 @@ def _label(run: Run, order: ClusterOrder, lock: Lock) -> list[Change]:
     # A sweep may have found the cluster without its order; a later grace time must not count from then.
     adopted: Object = {"metadata": {**uid["metadata"], "annotations": {names.orphaned_annotation: None}}}
     changes = [writer.patch(item, lambda _present: uid) for item in _objects(run, order)]
+    former = (working["metadata"].get("labels") or {}).get(names.order_uid_label)
+    if former and former != order.uid:
+        changes += _transfer(run, order, former, writer)
     # The namespace is last: until then nothing else works on the cluster, and an adoption that was killed is run again.
     return [*changes, writer.patch(working, lambda _present: adopted)]
+
+
+def _transfer(run: Run, order: ClusterOrder, former: str, writer: FencedWriter) -> list[Change]:
+    """Give the order what the site has recorded for the uid that the order had before."""
+    names, site = order.names, order.names.site_namespace
+    owner = ClusterOwner(order.namespace, order.name, order.uid, names.group)
+    hosts = ClaimTransfer(run.kube, site, former, owner, AgentLabels(names.group), order.labels, writer, run.check_mode)
+    pools = AddressPools(run.kube, site, writer, run.check_mode)
+    return [*hosts.run(), *pools.transfer(former, owner)]
 
 
 def _objects(run: Run, order: ClusterOrder) -> Iterator[Object]:

@@ -68,7 +68,8 @@ class TaskCluster:
     @property
     def owner(self) -> ClusterOwner:
         """As inventories, pools and DNS zones of the site record it."""
-        return ClusterOwner(self.lock_namespace, self.lock_name, self.order.uid if self.order else "")
+        of_order = (self.order.uid, self.names.group) if self.order else ()
+        return ClusterOwner(self.lock_namespace, self.lock_name, *of_order)
 
     def reader(self) -> Provider:
         """The provider without permission to change anything."""

@@ -3,26 +3,32 @@
 """Reports what orders have left behind on a hub, and removes it after a grace time where the site says so. `orphans` finds it.
 
 A working namespace is removed as with its order: under the order's lock, the cluster first, then the namespace and its finalizer. The
-template's own `delete` does not run: its parameters are gone with the order. One call does one step, as a run does; the next call does the
-next.
+template's own `delete` does not run: its parameters are gone with the order. Hosts are released as with their order, too: under its lock,
+those that have left the cluster. One call does one step, as a run does; the next call does the next.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from ..common.timestamps import format_time
+from ..infrastructure import claim_record
 from ..infrastructure.address_pools import KIND, AddressPools
+from ..infrastructure.agent_hosts import AgentInventory, AgentLabels, agent_namespace
+from ..infrastructure.claim_record import ClaimRecord, inventory_of
 from ..infrastructure.cluster_owner import ClusterOwner
+from ..infrastructure.host_claims import HostClaims
 from ..kube.errors import KubeError
 from ..kube.event_recorder import NORMAL, WARNING, Event, EventRecorder
-from ..lock.lease import API_VERSION, above_all_earlier, acquire, lease_name, read, release, state_of
+from ..lock.lease import API_VERSION, Lock, above_all_earlier, acquire, lease_name, read, release, state_of
 from ..providers.model import ObservedCluster
 from .finish import Finalization
-from .model import ClusterOrder
+from .model import ClusterOrder, label_value
 from .orphans import Orphan
 from .run import Run
 
@@ -68,18 +74,26 @@ class Sweep:
     def _report(self, orphan: Orphan, now: datetime) -> None:
         """Record the time on the object, from which the grace time counts also after a restart."""
         if orphan.kind == KIND:
-            self._pools.mark_orphaned(orphan.item["metadata"]["name"], _owner(orphan), now)
+            self._pools.mark_orphaned(orphan.item["metadata"]["name"], self._owner(orphan), now)
+        elif orphan.kind == claim_record.KIND:
+            self._mark_claim(orphan, now)
+        else:
+            self._run.kube.patch(orphan.item, {"metadata": {"annotations": {self._run.names.orphaned_annotation: format_time(now)}}})
+        if orphan.kind != "Lease":  # a Lease without an order is what every deleted namespace leaves
             self._events.record(orphan.item, [Event("OrderGone", _message(orphan), WARNING)])
-            log.warning("%s", _message(orphan))
-            return
-        item = self._run.kube.patch(orphan.item, {"metadata": {"annotations": {self._run.names.orphaned_annotation: format_time(now)}}})
-        if orphan.kind == "Namespace":  # a Lease without an order is what every deleted namespace leaves
-            self._events.record(item, [Event("OrderGone", _message(orphan), WARNING)])
         log.warning("%s", _message(orphan))
+
+    def _mark_claim(self, orphan: Orphan, now: datetime) -> None:
+        record = self._record(orphan)
+        if claim := record.read().get(orphan.uid):
+            record.write({orphan.uid: replace(claim, orphaned_since=format_time(now))})
 
     def _remove(self, orphan: Orphan) -> None:
         if orphan.kind == KIND:
-            self._pools.release_orphaned(orphan.item["metadata"]["name"], _owner(orphan))
+            self._pools.release_orphaned(orphan.item["metadata"]["name"], self._owner(orphan))
+            return
+        if orphan.kind == claim_record.KIND:
+            self._release_hosts(orphan)
             return
         if self._run.names.external_controller:
             return  # namespaces are the other controller's
@@ -90,16 +104,47 @@ class Sweep:
         if order is None:
             log.warning("The namespace %s is not removed: it does not name its order and its provider", orphan.item["metadata"]["name"])
             return
-        kube, site = self._run.kube, self._run.names.site_namespace
-        before = above_all_earlier(read(kube, order.namespace, order.name, site=site), kube.server_time())
-        lock = acquire(kube, order.namespace, order.name, f"sweep-{secrets.token_hex(4)}", seen=before, site=site)
-        try:
+        with self._locked(orphan) as lock:
             provider = self._run.provider(order, lock)
             is_gone = provider is not None and provider.delete(ObservedCluster())
             if is_gone and self._finalization.delete_namespace(order, lock):
                 self._events.record(orphan.item, [Event("OrphanRemoved", f"{_message(orphan)}; it is deleted", NORMAL)])
+
+    @contextlib.contextmanager
+    def _locked(self, orphan: Orphan) -> Iterator[Lock]:
+        """The lock of the deleted order, which a new order of that name may hold."""
+        kube, site = self._run.kube, self._run.names.site_namespace
+        before = above_all_earlier(read(kube, orphan.namespace, orphan.name, site=site), kube.server_time())
+        lock = acquire(kube, orphan.namespace, orphan.name, f"sweep-{secrets.token_hex(4)}", seen=before, site=site)
+        try:
+            yield lock
         finally:
-            release(self._run.kube, lock)
+            release(kube, lock)
+
+    def _release_hosts(self, orphan: Orphan) -> None:
+        """Release the hosts that are not part of a cluster, and mark them for cleaning; the others at a later call."""
+        names, owner, namespace = self._run.names, self._owner(orphan), agent_namespace(inventory_of(orphan.item))
+        if not namespace:
+            log.warning("%s. Only the site knows whether its hosts are in use, and removes it", _message(orphan))
+            return
+        labels = dict.fromkeys((names.order_label, names.order_namespace_label, names.order_uid_label), "")
+        with self._locked(orphan) as lock:
+            writer = self._run.writer(lock)
+            hosts = AgentInventory(
+                self._run.kube, namespace, label_value(owner.key), owner.name, AgentLabels(names.group), {}, labels, writer
+            )
+            result = HostClaims(self._record(orphan), hosts, owner, writer).absent()
+        if result.part.ready:
+            text = f"{_message(orphan)}; its hosts are released: {', '.join(result.released) or 'none'}"
+            self._events.record(orphan.item, [Event("OrphanRemoved", text, NORMAL)])
+        else:
+            log.warning("%s. %s", _message(orphan), result.part.message)
+
+    def _record(self, orphan: Orphan) -> ClaimRecord:
+        return ClaimRecord(self._run.kube, self._run.names.site_namespace, inventory_of(orphan.item))
+
+    def _owner(self, orphan: Orphan) -> ClusterOwner:
+        return ClusterOwner(orphan.namespace, orphan.name, orphan.uid, self._run.names.group)
 
     def _remove_lease(self, orphan: Orphan) -> None:
         kube, names = self._run.kube, self._run.names
@@ -121,10 +166,7 @@ class Sweep:
         return ClusterOrder(orphan.namespace, orphan.name, "", uid=orphan.uid, is_deleting=True, status=status, names=names)
 
 
-def _owner(orphan: Orphan) -> ClusterOwner:
-    return ClusterOwner(orphan.namespace, orphan.name, orphan.uid)
-
-
 def _message(orphan: Orphan) -> str:
-    called = f"{'an allocation in the ' if orphan.kind == KIND else ''}{orphan.kind} {orphan.item['metadata']['name']}"
+    entry = {KIND: "an allocation in the ", claim_record.KIND: "a claim of hosts in the "}.get(orphan.kind, "")
+    called = f"{entry}{orphan.kind} {orphan.item['metadata']['name']}"
     return f"ClusterOrder {orphan.namespace}/{orphan.name} with the uid {orphan.uid or 'unknown'} no longer exists, and left {called}"

@@ -30,7 +30,7 @@ RBAC, HYPERSHIFT = "rbac.authorization.k8s.io", "hypershift.openshift.io"
 FOLLOWED = {
     permission
     for permission in permissions_of(ROLE)
-    if permission.verb in ("list", "watch") and permission.resource not in ("secrets", "addresspools")
+    if permission.verb in ("list", "watch") and permission.resource not in ("secrets", "addresspools", "configmaps")
 }
 POOL = {
     "apiVersion": "infrastructure.openfleet.io/v1alpha1",

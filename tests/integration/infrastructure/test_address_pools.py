@@ -243,7 +243,7 @@ def test_an_order_keeps_its_addresses_until_its_cluster_is_gone(pools: Pools, or
     orders.apply(template=networked, nodes={"fc430": 1})
     orders.provision()
     (allocation,) = allocations_of(pools.get("vlans")).values()
-    assert allocation.owner == ClusterOwner(orders.namespace, "demo", orders.get()["metadata"]["uid"])
+    assert allocation.owner == ClusterOwner(orders.namespace, "demo", orders.get()["metadata"]["uid"], orders.group)
     assert allocation.token and allocation.values == ("100",)
     orders.run("provision", "demo").complete().successful()
     assert pools.allocated("vlans") == ["100"]

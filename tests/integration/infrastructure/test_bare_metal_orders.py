@@ -4,36 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.agent_hosts import AgentLabels, lost_agents
-from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.site_settings import CONFIG_MAP
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import SITE_NAMESPACE
 
-from ..support.agents import CLAIM, CLAIMED_CLASS, CLEANING, Agents, agents_on, hosts
+from ..support.agents import CLAIM, CLAIMED_CLASS, CLEANING, Agents, configure, hosts, site_agents
 from ..support.orders import GROUP, HYPERSHIFT, Orders
 from ..support.samples import FAULT
-
-SETTINGS = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIG_MAP, "namespace": SITE_NAMESPACE}}
-
-
-def configure(orders: Orders, **settings: Any) -> None:
-    data = {key: value if value is None else yaml.safe_dump(value) for key, value in settings.items()}
-    orders.kube.patch(SETTINGS, {"data": data}, checked=False)
 
 
 @pytest.fixture
 def agents(orders: Orders) -> Iterator[Agents]:
     """The inventory of the site."""
-    with agents_on(orders.hub) as found:
-        configure(orders, agent_namespace=found.namespace)
-        try:
-            yield found
-        finally:
-            configure(orders, agent_namespace=None, infrastructure=None)
+    with site_agents(orders.hub) as found:
+        yield found
 
 
 def part(orders: Orders) -> tuple[bool, str]:
@@ -165,7 +152,9 @@ def lost(agents: Agents) -> dict[str, str]:
 def test_another_adapter_has_the_same_interface(orders: Orders, agents: Agents) -> None:
     """A group of Ansible's inventory, by a real playbook."""
     group = f"metal_{agents.namespace.replace('-', '_')}"
-    configure(orders, agent_namespace=None, infrastructure={"hosts": {"adapter": "openfleet.clusters.hosts_inventory", "group": group}})
+    configure(
+        orders.kube, agent_namespace=None, infrastructure={"hosts": {"adapter": "openfleet.clusters.hosts_inventory", "group": group}}
+    )
     variables = {"cluster_host": {"name": "{{ inventory_hostname }}", "resource_class": "{{ kind }}", "failure_domain": "{{ rack }}"}}
     members = {f"blade-{number}": {"kind": "fc430", "rack": f"r{number % 2}"} for number in range(4)}
     inventory = orders.folder / "inventory.yml"

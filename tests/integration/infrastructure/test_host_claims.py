@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from ansible_collections.openfleet.clusters.extensions.dev.bench import host_claimants
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
-from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure import host_claims
+from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.claim_record import ClaimRecord, read_records
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
 
@@ -74,7 +74,7 @@ def test_a_claimed_host_is_approved_named_and_selected_and_a_second_run_changes_
     assert [item["spec"] for item in selected] == [
         {"approved": True, "role": "worker", "hostname": f"one-fc430-{number}"} for number in range(2)
     ]
-    assert (answer["ready"], answer["reason"], answer["message"]) == (True, "HostsClaimed", "Hosts: 2 of the class fc430")
+    assert answer["part"] == {"ready": True, "reason": "HostsClaimed", "message": "Hosts: 2 of the class fc430"}
     before = written(agents)
     assert not claim(agents, fc430=2)["changed"] and not claim(agents, check=True, fc430=2)["changed"]
     assert written(agents) == before
@@ -148,13 +148,13 @@ def test_only_hosts_that_the_cluster_gave_up_are_released_after_they_left_it(age
     claim(agents, fc430=3)
     bind(agents, *before)
     answer = claim(agents, fc430=2)
-    assert (answer["changed"], answer["ready"], answer["reason"]) == (False, False, "HostsLeaving")
-    assert answer["message"] == "Hosts that have to leave the cluster first: 1 of the class fc430"
+    message = "Hosts that have to leave the cluster first: 1 of the class fc430"
+    assert not answer["changed"] and answer["part"] == {"ready": False, "reason": "HostsLeaving", "message": message}
     assert agents.recorded()[key(agents)] == sorted(before)
     unbind(agents, "host-001")
     assert claim(agents, check=True, fc430=2)["released"] == ["host-001"] and len(agents.claims()[key(agents)]) == 3
     answer = claim(agents, fc430=2)
-    assert answer["changed"] and answer["ready"] and answer["released"] == ["host-001"]
+    assert answer["changed"] and answer["part"]["ready"] and answer["released"] == ["host-001"]
     assert agents.claims() == agents.recorded() == {key(agents): ["host-000", "host-002"]}
     released = agents.get("host-001")
     assert released["spec"] == before["host-001"]["spec"]
@@ -172,11 +172,11 @@ def test_all_hosts_are_released_and_marked_for_cleaning_once_they_left(agents: A
     predicted = claim(agents, check=True, state="absent")
     answer = claim(agents, state="absent")
     assert predicted["released"] == answer["released"] == ["big-000", "host-001"]
-    assert (answer["ready"], answer["reason"], answer["hosts"]) == (False, "HostsLeaving", {"fc430": ["host-000"]})
+    assert (answer["part"]["reason"], answer["hosts"]) == ("HostsLeaving", {"fc430": ["host-000"]})
     assert agents.claims() == agents.recorded() == {key(agents): ["host-000"]}
     unbind(agents, "host-000")
     answer = claim(agents, state="absent")
-    assert (answer["ready"], answer["changed"], answer["hosts"]) == (True, True, {})
+    assert (answer["part"]["ready"], answer["changed"], answer["hosts"]) == (True, True, {})
     assert agents.claims() == agents.recorded() == {}
     assert all(agent["metadata"]["labels"][CLEANING] == "required" and not agent["spec"]["approved"] for agent in agents.all())
     assert not claim(agents, state="absent")["changed"]
@@ -187,15 +187,15 @@ def test_a_host_that_goes_missing_is_reported_and_one_that_is_gone_replaced(agen
     claim(agents, fc430=2)
     agents.patch("host-000", {"metadata": {"annotations": {FAULT: "disconnected"}}})
 
-    def answer() -> dict[str, Any]:
-        return claim(agents, fc430=2)
+    def part() -> Any:
+        return claim(agents, fc430=2)["part"]
 
-    until(lambda: not answer()["ready"], "it is reported")
-    assert (answer()["reason"], answer()["message"]) == ("HostMissing", "Host host-000 of the class fc430 is not connected")
+    until(lambda: not part()["ready"], "it is reported")
+    assert part() == {"ready": False, "reason": "HostMissing", "message": "Host host-000 of the class fc430 is not connected"}
     agents.delete("host-000")
-    replaced = answer()
-    assert replaced["hosts"] == {"fc430": ["host-001", "host-002"]} and replaced["ready"]
-    assert replaced["message"] == "Hosts: 2 of the class fc430; no longer in the inventory: host-000"
+    replaced = claim(agents, fc430=2)
+    assert replaced["hosts"] == {"fc430": ["host-001", "host-002"]} and replaced["part"]["ready"]
+    assert replaced["part"]["message"] == "Hosts: 2 of the class fc430; no longer in the inventory: host-000"
     assert agents.recorded() == {key(agents): ["host-001", "host-002"]}
 
 
@@ -249,18 +249,18 @@ def test_a_run_that_dies_at_any_write_is_simply_run_again(agents: Agents, monkey
 def test_a_claim_that_conflicts_is_chosen_again(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another cluster claims between the choice and the write, and then releases what would be missing."""
     agents.discover(hosts(2))
-    write, others = host_claims.ClaimRecord.write, iter([{"fc430": 2}, {"state": "absent"}])
+    write, others = ClaimRecord.write, iter([{"fc430": 2}, {"state": "absent"}])
 
-    def interrupted(record: host_claims.ClaimRecord, *arguments: Any) -> None:
+    def interrupted(record: ClaimRecord, *arguments: Any) -> None:
         if (given := next(others, None)) is not None:
-            monkeypatch.setattr(host_claims.ClaimRecord, "write", write)
+            monkeypatch.setattr(ClaimRecord, "write", write)
             assert not claim(agents, "two", **given).get("failed")
-            monkeypatch.setattr(host_claims.ClaimRecord, "write", interrupted)
+            monkeypatch.setattr(ClaimRecord, "write", interrupted)
         write(record, *arguments)
 
-    monkeypatch.setattr(host_claims.ClaimRecord, "write", interrupted)
+    monkeypatch.setattr(ClaimRecord, "write", interrupted)
     assert claim(agents, fc430=2)["reason"] == "HostShortage"
-    monkeypatch.setattr(host_claims.ClaimRecord, "write", write)
+    monkeypatch.setattr(ClaimRecord, "write", write)
     assert agents.recorded() == {key(agents, "two"): ["host-000", "host-001"]}
 
 
@@ -297,10 +297,11 @@ def test_a_list_of_hosts_is_an_inventory_too(agents: Agents) -> None:
     assert claim(agents, "two", blade=2, **options)["reason"] == "HostShortage"
     listed[0]["in_use"] = True
     answer = claim(agents, blade=0, **options)
-    assert (answer["reason"], answer["released"], answer["hosts"]) == ("HostsLeaving", ["blade-1"], {"blade": ["blade-0"]})
+    assert (answer["part"]["reason"], answer["released"], answer["hosts"]) == ("HostsLeaving", ["blade-1"], {"blade": ["blade-0"]})
     listed[0]["in_use"] = False
-    assert claim(agents, state="absent", **options)["ready"]
-    assert claim(agents, "two", blade=3, **options)["ready"] and claim(agents, "two", state="absent", **options)["ready"]
+    assert claim(agents, state="absent", **options)["part"]["ready"]
+    assert claim(agents, "two", blade=3, **options)["part"]["ready"]
+    assert claim(agents, "two", state="absent", **options)["part"]["ready"]
 
 
 @pytest.mark.parametrize(
@@ -316,7 +317,7 @@ def test_bad_input_has_one_message(agents: Agents, given: dict[str, Any], said: 
 
 
 def test_the_shipped_roles_are_enough_for_claims(agents: Agents) -> None:
-    """As a user with the roles of the folder `hosts`, in the namespace of the Agents, and with those for Leases."""
+    """As a user with the roles of the folder `hosts`, in the namespace of the Agents, and with those for Leases; also to watch them."""
     roles = [manifest(f"hosts/{name}_role") for name in ("agents", "claims")] + [manifest("role")]
     roles[0]["metadata"]["namespace"] = agents.namespace
     subject = {"kind": "User", "name": f"engine-{agents.namespace}", "apiGroup": "rbac.authorization.k8s.io"}
@@ -328,5 +329,10 @@ def test_the_shipped_roles_are_enough_for_claims(agents: Agents) -> None:
     agents.discover(hosts(1))
     engine = {"impersonate_user": subject["name"]}
     until(lambda: not claim(agents, fc430=1, **engine).get("failed"), "the server knows the roles")
-    assert claim(agents, state="absent", **engine)["ready"]
+    assert claim(agents, state="absent", **engine)["part"]["ready"]
     assert agents.claims() == agents.recorded() == {}
+    kube = Kube.connect({"kubeconfig": str(agents.hub.kubeconfig), **engine})
+    assert read_records(kube, lease.SITE_NAMESPACE)
+    listed = kube.list_all(API_VERSION, "Agent", agents.namespace, CLAIM)
+    watch = kube.watch(API_VERSION, "Agent", agents.namespace, since=listed.resource_version, seconds=1)
+    assert {event.type for event in watch} <= {"BOOKMARK"}

@@ -49,5 +49,5 @@ def test_examples_of_hosts(orders: Orders, tmp_path: Path) -> None:
     assert claimed.changed and claimed.result["hosts"] == {"fc430": ["host-000", "host-001"]}
     assert "agentLabelSelector" in str(played["Show the hosts and the selector of each NodePool"].result["msg"])
     released = played["Release the hosts of an order, in the delete tasks of a template"]
-    assert released.result["released"] == ["host-000", "host-001"] and released.result["ready"]
+    assert released.result["released"] == ["host-000", "host-001"] and released.result["part"]["ready"]
     assert played["Claim a host of a list for a cluster without an order"].result["hosts"] == {"blade": ["blade-1"]}

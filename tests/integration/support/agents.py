@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.site_settings import CONFIG_MAP
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import SITE_NAMESPACE
@@ -18,6 +20,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease impo
 API_VERSION, GROUP = "agent-install.openshift.io/v1beta1", "cloudkit.openshift.io"
 CLAIM, CLASS, CLAIMED_CLASS, CLEANING = (f"{GROUP}/{name}" for name in ("claim", "resource-class", "claimed-class", "cleaning"))
 ZONE = "topology.kubernetes.io/zone"
+SETTINGS = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIG_MAP, "namespace": SITE_NAMESPACE}}
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,23 @@ def agents_on(hub: Access) -> Iterator[Agents]:
         yield Agents(hub, namespace)
         record = {"apiVersion": "v1", "kind": "ConfigMap"}
         hub.kube.delete(record | {"metadata": {"name": f"host-claims-agents-{namespace}", "namespace": SITE_NAMESPACE}})
+
+
+@contextlib.contextmanager
+def site_agents(hub: Access) -> Iterator[Agents]:
+    """A new namespace for Agents, which the settings of the site name as its inventory."""
+    with agents_on(hub) as found:
+        configure(hub.kube, agent_namespace=found.namespace)
+        try:
+            yield found
+        finally:
+            configure(hub.kube, agent_namespace=None, infrastructure=None)
+
+
+def configure(kube: Kube, **settings: Any) -> None:
+    """Change the settings of the site; None removes one."""
+    data = {key: value if value is None else yaml.safe_dump(value) for key, value in settings.items()}
+    kube.patch(SETTINGS, {"data": data}, checked=False)
 
 
 def hosts(count: int, resource_class: str = "fc430", zones: int = 1, start: str = "host") -> dict[str, dict[str, str]]:

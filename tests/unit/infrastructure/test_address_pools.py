@@ -87,4 +87,7 @@ def test_a_count_out_of_bounds_is_refused(count: int) -> None:
 def test_allocations_of_orders_that_are_gone_are_found_and_those_without_an_order_are_not() -> None:
     item = pool("100-103", allocated={"1": ["100"], "2": ["101"]})
     item["status"]["allocations"]["clusters.lab"] = {"namespace": "clusters", "name": "lab", "token": 1, "values": ["102"]}
-    assert [(allocation.owner.uid, allocation.values) for _item, allocation in orphaned([item], {"1"})] == [("2", ("101",))]
+    found = orphaned([item], "cloudkit.openshift.io", {"1"})
+    assert [(allocation.owner.uid, allocation.values) for _item, allocation in found] == [("2", ("101",))]
+    item["status"]["allocations"]["2"]["group"] = "osac.openshift.io"
+    assert orphaned([item], "cloudkit.openshift.io", {"1"}) == [], "of orders that another engine runs"

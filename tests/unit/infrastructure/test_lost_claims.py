@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.claim_record import Claim, ClaimRecord
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.cluster_owner import ClusterOwner
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.host_choice import Host, HostShortage, Names
-from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.host_claims import (
-    Claim,
-    ClaimRecord,
-    HostClaims,
-    Inventory,
-)
+from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.host_claims import HostClaims, Inventory
 
 
 class Memory(ClaimRecord):
@@ -24,8 +20,8 @@ class Memory(ClaimRecord):
     def read(self) -> dict[str, Claim]:
         return dict(self.claims)
 
-    def write(self, key: str, claim: Claim | None) -> None:
-        self.claims = {name: value for name, value in self.claims.items() if name != key} | ({key: claim} if claim else {})
+    def write(self, changes: Mapping[str, Claim | None]) -> None:
+        self.claims = {key: claim for key, claim in {**self.claims, **changes}.items() if claim}
 
 
 class Vanishing(Inventory):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import ORDER_ANNOTATION, lease_name
@@ -55,18 +57,23 @@ def test_what_has_no_order_is_an_orphan(orders: list[Object], namespaces: list[O
     [
         ([order()], [working()], []),
         ([order()], [], []),
-        ([], [working()], ["Namespace"]),  # the cluster may still use its addresses
-        ([], [], ["AddressPool"]),
-        ([order(uid="2")], [], ["AddressPool"]),
+        ([], [working()], ["Namespace"]),  # the cluster may still use them
+        ([order(uid="2")], [working()], ["Namespace"]),  # a restored order that has not adopted its cluster yet
+        ([], [], ["AddressPool", "ConfigMap"]),
+        ([order(uid="2")], [], ["AddressPool", "ConfigMap"]),
     ],
 )
-def test_an_allocation_is_an_orphan_once_order_and_working_namespace_are_gone(
+def test_addresses_and_hosts_are_orphans_once_order_and_working_namespace_are_gone(
     orders: list[Object], namespaces: list[Object], found: list[str]
 ) -> None:
-    allocation = {"namespace": "team", "name": "demo", "uid": "1", "token": 1, "values": ["100"], "orphanedSince": "2026-01-02T03:04:05Z"}
-    pool = {"kind": "AddressPool", "metadata": {"name": "vlans"}, "status": {"allocations": {"1": allocation}}}
-    orphans = find_orphans(NAMES, orders, namespaces, [], [pool])
+    owner = {"namespace": "team", "name": "demo", "uid": "1", "token": 1, "orphanedSince": "2026-01-02T03:04:05Z"}
+    pool = {"kind": "AddressPool", "metadata": {"name": "vlans"}, "status": {"allocations": {"1": {**owner, "values": ["100"]}}}}
+    without_order = {"namespace": "team", "name": "lab", "token": 1, "hosts": {"fc430": ["b"]}}
+    of_another_engine = {**owner, "uid": "3", "group": "osac.openshift.io", "hosts": {"fc430": ["c"]}}
+    claims = {"1": {**owner, "group": NAMES.group, "hosts": {"fc430": ["a"]}}, "team.lab": without_order, "3": of_another_engine}
+    record = {"kind": "ConfigMap", "metadata": {"name": "r"}, "data": {key: json.dumps(claim) for key, claim in claims.items()}}
+    orphans = find_orphans(NAMES, orders, namespaces, [], [pool], [record])
     assert [orphan.kind for orphan in orphans] == found
     for orphan in orphans:
         assert (orphan.namespace, orphan.name, orphan.uid) == ("team", "demo", "1")
-        assert bool(orphan.since) == (orphan.kind == "AddressPool")
+        assert bool(orphan.since) == (orphan.kind != "Namespace")

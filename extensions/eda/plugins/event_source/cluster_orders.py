@@ -89,7 +89,8 @@ options:
   remove_orphans_after:
     description:
       - After how many seconds the working namespace and the cluster of an order that was deleted around the controller are deleted, and the
-        Leases of orders in deleted namespaces. The time counts from the report of the object.
+        Leases of orders in deleted namespaces; and its hosts and addresses released, once the namespace is deleted. The time counts from
+        the report of the object.
       - With V(0) they are reported only.
     type: int
     default: 0
