@@ -7,40 +7,19 @@ are listed in a file beside FILE, with the suffix `.violations`.
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
-from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
-
+from .background import announce, start
 from .ocm_standin import OFFLINE_TOKEN, TOKEN_PATH, OcmStandIn
-
-POLL_SECONDS = 0.2
-
-
-def start(file: Path) -> None:
-    log = file.with_suffix(".log")
-    command = [sys.executable, "-m", __spec__.name, "--serve", file]
-    with open(log, "wb") as output:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
-    until(lambda: file.exists() or process.poll() is not None, "the stand-in serves")
-    if process.poll() is not None:
-        sys.exit(log.read_text(encoding="utf-8"))
 
 
 def serve(file: Path) -> None:
     with OcmStandIn(hurried=True) as service:
         service.after = lambda _request: note(service, file.with_suffix(".violations"))
         threading.Thread(target=service.serve_forever, daemon=True).start()
-        # Renamed, so that no reader finds half of it.
-        part = file.with_suffix(".part")
-        part.write_text(json.dumps({"url": service.url, "token_url": f"{service.url}{TOKEN_PATH}", "token": OFFLINE_TOKEN}))
-        part.rename(file)
-        while file.exists():
-            time.sleep(POLL_SECONDS)
+        announce(file, {"url": service.url, "token_url": f"{service.url}{TOKEN_PATH}", "token": OFFLINE_TOKEN})
         service.over.set()
         service.shutdown()
 
@@ -51,4 +30,7 @@ def note(service: OcmStandIn, file: Path) -> None:
 
 
 if __name__ == "__main__":
-    (serve if sys.argv[1] == "--serve" else start)(Path(sys.argv[-1]))
+    if sys.argv[1] == "--serve":
+        serve(Path(sys.argv[2]))
+    else:
+        start(__spec__.name, Path(sys.argv[1]))
