@@ -275,10 +275,14 @@ def in_use(agent: Object) -> bool:
 
 
 def problem(agent: Object) -> str:
-    """Why a claimed Agent does not work; empty where it does."""
+    """Why a claimed Agent does not work; empty where it does. Validations may fail for a while in any installation."""
     if "deletionTimestamp" in agent["metadata"]:
         return "is being deleted"
-    return "is not connected" if _condition(agent, "Connected") == "False" else ""
+    if _condition(agent, "Connected") == "False":
+        return "is not connected"
+    conditions = (agent.get("status") or {}).get("conditions") or []
+    has_failed = any((item.get("type"), item.get("reason")) == ("Installed", "InstallationFailed") for item in conditions)
+    return "could not be installed" if has_failed else ""
 
 
 def _can_be_bound(agent: Object) -> bool:
