@@ -14,7 +14,7 @@ import yaml
 from ...plugins.module_utils.templates.catalogue import Template, find_templates
 from ...plugins.module_utils.templates.description import summary
 from ...plugins.module_utils.templates.errors import COLLECTION
-from ...plugins.module_utils.templates.metadata import DELETE, INSTALL
+from ...plugins.module_utils.templates.metadata import INSTALL
 from ..sandbox.screen import run_command
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,6 +74,8 @@ def _parameters(template: Template) -> Iterator[tuple[str, ...]]:
             description += f" Default is that of the site{otherwise}"
         if parameter["name"] in rules.site_parameters:
             description += " Belongs to the site."
+        if parameter["name"] in rules.site_choices:
+            description += f" A name in `{rules.site_choices[parameter['name']]}` of the site's settings."
         yield *cells, description
 
 
@@ -101,8 +103,9 @@ def _of_entry_points(specs: dict[str, Any], template: Template | None) -> Iterat
         for paragraph in words["description"]:
             yield from _wrapped(paragraph, "- ")
         yield ""
-    if template and DELETE not in specs and (point := template.entry_point(DELETE)):
-        yield from (f"`{DELETE}`: runs {_link(point.role)}.", "")
+    for entry in template.entry_points if template else ():
+        if entry not in specs and (point := template.entry_point(entry)):
+            yield from (f"`{entry}`: runs {_link(point.role)}.", "")
 
 
 def _link(role: str) -> str:

@@ -10,7 +10,8 @@ from ...plugins.module_utils.infrastructure.site_secrets import SECRET
 from ...plugins.module_utils.infrastructure.site_settings import CONFIG_MAP
 from ...plugins.module_utils.lock.lease import SITE_NAMESPACE
 
-RELEASES = {f"4.17.{patch}": f"quay.io/openshift-release-dev/ocp-release:4.17.{patch}-multi" for patch in range(3)}
+VERSIONS = [*(f"4.17.{patch}" for patch in range(3)), *(f"4.20.{patch}" for patch in range(2))]
+RELEASES = {version: f"quay.io/openshift-release-dev/ocp-release:{version}-multi" for version in VERSIONS}
 SETTINGS: dict[str, Any] = {
     "parameters": {
         "release_image": {"allowed": list(RELEASES.values())},
@@ -18,6 +19,11 @@ SETTINGS: dict[str, Any] = {
         "idp_issuer": {"allowed": ["https://login.example.com"]},
     },
     "release_images": RELEASES,
+    "classes": {
+        **{name: {"kind": "agent"} for name in ("fc430", "fc640", "fc830", "gpu-l40s", "gpu-h100")},
+        "vm-small": {"kind": "vm", "cores": 4, "memory": "16Gi"},
+        "vm-large": {"kind": "vm", "cores": 8, "memory": "32Gi"},
+    },
 }
 SECRETS = {
     "pull_secret": '{"auths": {"sandbox.example": {"auth": "c2FuZGJveDo="}}}',

@@ -82,7 +82,8 @@ class ActionModule(ControllerAction):
     ) -> tuple[list[PreparedOrder], list[SkippedOrder]]:
         step, job = parameters["step"], parameters["job_id"] or f"local-{process.pid}"
         run = Run(kube, Names.of(parameters), find_templates(AnsibleCollectionConfig.collection_paths), self.check_mode)
-        roles = Roles(_hooks(parameters["hooks"], ENTRIES[step]), RoleCheck(self._loader).problem)
+        hooks = parameters["hooks"]
+        roles = Roles(_hooks(hooks, ENTRIES[step]), RoleCheck(self._loader).problem, bool(_hooks(hooks, ENTRIES["post_install"])))
         job_url = parameters["job_url"] or _url_on_platform(parameters["job_id"])
         preparation = Preparation(run, step, Job(job, job_url), roles, renewer, _site_settings(run, step) if chosen else None)
         identity = f"{job}-{secrets.token_hex(4)}"

@@ -120,6 +120,11 @@ templates:
       elements: str
       returned: always
       sample: ["pull_secret"]
+    site_choices:
+      description: For each parameter whose values are names of the site, the setting of the site that has them.
+      type: dict
+      returned: always
+      sample: {"storage_class": "storage_classes"}
     network_parameters:
       description: Parameters that are address ranges in CIDR notation. The ranges of an order do not overlap.
       type: list

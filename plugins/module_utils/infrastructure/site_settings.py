@@ -75,7 +75,7 @@ class SiteSettings:
     def values(self) -> SiteValues:
         """What the site has for the parameters of templates."""
         secrets = {name: value for name, value in vars(self.secrets).items() if value}
-        return SiteValues(self.parameters, secrets, self.release_images, self.allow_inline_secrets)
+        return SiteValues(self.parameters, secrets, self.release_images, self.allow_inline_secrets, self.as_variable())
 
     def as_variable(self) -> Object:
         """What the tasks of a template get as `cluster_site`. It has no secrets."""

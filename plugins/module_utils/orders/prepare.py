@@ -23,7 +23,7 @@ from ..lock.renewer import Renewer
 from ..lock.run_process import RunEnded
 from ..providers.factory import ProviderFactory
 from ..providers.model import TRUE
-from ..templates.catalogue import resolve
+from ..templates.catalogue import Template, resolve
 from ..templates.check import Checked, check
 from ..templates.errors import BrokenTemplate, TemplateError, TemplateNotOffered
 from ..templates.metadata import DELETE, INSTALL, POST_INSTALL
@@ -93,10 +93,14 @@ class SkippedOrder:
 
 @dataclass(frozen=True)
 class Roles:
-    """The roles around the template, and what is wrong with the tasks of a role's entry point as far as Ansible can check beforehand."""
+    """The roles around the template, and what is wrong with the tasks of a role's entry point as far as Ansible can check beforehand.
+
+    `after_install`: the site has hooks around post_install, which then runs also where the template has nothing to do in it.
+    """
 
     hooks: Sequence[str] = ()
     problem: Callable[[str, str], str | None] = lambda _role, _entry: None
+    after_install: bool = False
 
 
 class Preparation:
@@ -244,13 +248,17 @@ class Preparation:
             checked = check(template, order.template_parameters, order.node_requests, entry, site.values, read_secret)
             if checked.role and (problem := self._roles.problem(checked.role, entry)):
                 raise BrokenTemplate(template.id, problem)
-            return checked, template.entry_point(POST_INSTALL) is not None, site
+            return checked, self._needs_post_install(template, site), site
         except (TemplateError, InvalidSiteSettings) as error:
             # A cluster may have hosts and records of the site although its namespace is gone.
             was_made = isinstance(error, InvalidSiteSettings) and "provider" in order.status
             if self._step != "delete" or was_made or self._run.observe(order).namespace_exists:
                 raise
             return NOTHING_CREATED, False, SiteSettings()
+
+    def _needs_post_install(self, template: Template, site: SiteSettings) -> bool:
+        has_step = template.entry_point(POST_INSTALL) is not None
+        return (has_step and self._roles.after_install) or template.needs_post_install(site.as_variable())
 
     def _site_settings(self) -> SiteSettings:
         if isinstance(self._site, SiteSettings):

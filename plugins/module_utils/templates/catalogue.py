@@ -13,14 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from ..common.argument_checker import Options
 from ..common.argument_values import clip
 from ..common.text import did_you_mean
 from ..providers.model import NodeRequest
 from .errors import COLLECTION, BrokenTemplate, UnknownTemplate
-from .metadata import INSTALL, Contents, EntryPoint, Files, merge, read_files
-from .site_parameters import SiteRules
+from .metadata import INSTALL, POST_INSTALL, Contents, EntryPoint, Files, merge, read_files
+from .site_parameters import SiteRules, setting_at
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,11 @@ class Template:
     def parameters(self, entry: str = INSTALL) -> Options:
         point = self.entry_point(entry)
         return point.parameters if point else Options()
+
+    def needs_post_install(self, settings: Mapping[str, Any]) -> bool:
+        """Whether it has something to do after the installation, with these settings of the site."""
+        point = self.entry_point(POST_INSTALL)
+        return point is not None and (not point.if_site_has or any(setting_at(settings, path) for path in point.if_site_has))
 
     @property
     def problem(self) -> str | None:

@@ -35,6 +35,7 @@ def summary(template: Template) -> dict[str, Any]:
         "allowed_resource_classes": [] if broken else list(template.allowed_resource_classes),
         "site_parameters": [] if broken else list(template.site_rules.site_parameters),
         "site_defaults": [] if broken else list(template.site_rules.site_defaults),
+        "site_choices": {} if broken else dict(template.site_rules.site_choices),
         "network_parameters": [] if broken else list(template.network_parameters),
         "entry_points": [] if broken else list(template.entry_points),
         "parameters": [] if broken else describe(template.parameters(), template.site_rules.site_defaults),

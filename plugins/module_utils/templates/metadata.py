@@ -22,13 +22,17 @@ from ..common.text import did_you_mean
 from ..providers.model import NodeRequest
 from .errors import COLLECTION, ID
 from .node_requests import check_node_requests
-from .site_parameters import DEFAULTS, RELEASE_IMAGE, VERSION, SiteRules
+from .site_parameters import DEFAULTS, RELEASE_IMAGE, SETTINGS, VERSION, SiteRules
 
 INSTALL, POST_INSTALL, DELETE = "install", "post_install", "delete"
 ENTRY_POINTS = (INSTALL, POST_INSTALL, DELETE)
 DEFAULT_DELETE = f"{COLLECTION}.default_delete"  # the role that deletes a cluster through its provider
 TEXTS = ("title", "description", "provider")
-METADATA = (*TEXTS, "default_node_requests", "allowed_resource_classes", "site_parameters", "site_defaults", "network_parameters")
+SITE_CHOICES, IF_SITE_HAS = "site_choices", "post_install_if_site_has"
+METADATA = (
+    *(*TEXTS, "default_node_requests", "allowed_resource_classes", "site_parameters", "site_defaults", "network_parameters"),
+    *(SITE_CHOICES, IF_SITE_HAS),
+)
 
 
 @dataclass(frozen=True)
@@ -45,11 +49,15 @@ class Files:
 
 @dataclass(frozen=True)
 class EntryPoint:
-    """The role that runs, of a template or one of its bases, and its parameters: those in `own`, or all where that is None."""
+    """The role that runs, of a template or one of its bases, and its parameters: those in `own`, or all where that is None.
+
+    With `if_site_has` it has something to do only for a site that has one of these settings.
+    """
 
     role: str
     parameters: Options
     own: tuple[str, ...] | None = None
+    if_site_has: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -169,7 +177,9 @@ def merge(chain: Sequence[Files], problems: Problems) -> Contents:
         default_node_requests=tuple(defaults),
         allowed_resource_classes=tuple(classes),
         site_rules=SiteRules(
-            _parameter_names("site_parameters", metadata, declared, problems), _site_defaults(metadata, declared, problems)
+            _parameter_names("site_parameters", metadata, declared, problems),
+            _site_defaults(metadata, declared, problems),
+            _site_choices(metadata, declared, problems),
         ),
         network_parameters=_parameter_names("network_parameters", metadata, declared, problems),
         entry_points=found,
@@ -195,6 +205,35 @@ def _site_defaults(metadata: Mapping[str, Any], declared: Collection[str], probl
     return names
 
 
+def _site_choices(metadata: Mapping[str, Any], declared: Collection[str], problems: Problems) -> dict[str, str]:
+    choices = metadata.get(SITE_CHOICES, {})
+    if not isinstance(choices, dict) or not all(name in declared and _is_setting(path) for name, path in choices.items()):
+        problems.append(
+            f"meta/template.yml: {SITE_CHOICES} must be a mapping of parameters of install to settings of the site: {_settings_known()}"
+        )
+        return {}
+    return choices
+
+
+def _if_site_has(files: Files, entry: str, problems: Problems) -> tuple[str, ...]:
+    """The condition is that of the tasks: a template with tasks of its own has its own, or none."""
+    paths = files.metadata.get(IF_SITE_HAS) if entry == POST_INSTALL else None
+    if paths is None:
+        return ()
+    if not isinstance(paths, list) or not all(map(_is_setting, paths)):
+        problems.append(f"meta/template.yml: {IF_SITE_HAS} must be a list of settings of the site: {_settings_known()}")
+        return ()
+    return tuple(paths)
+
+
+def _is_setting(path: Any) -> bool:
+    return isinstance(path, str) and path.split(".")[0] in SETTINGS
+
+
+def _settings_known() -> str:
+    return f"{', '.join(SETTINGS)}, or a part such as infrastructure.dns"
+
+
 def _entry_point(chain: Sequence[Files], entry: str, problems: Problems) -> EntryPoint | None:
     runs = next((files for files in chain if entry in files.entry_points), None)
     if runs is None and entry != DELETE:
@@ -216,7 +255,7 @@ def _entry_point(chain: Sequence[Files], entry: str, problems: Problems) -> Entr
             f"{runs.template_id}: its argument spec of {entry} lists parameters without {', '.join(missing)}, which Ansible would refuse:"
             " declare what the template adds below parameters in meta/template.yml instead"
         )
-    return EntryPoint(runs.template_id, parameters, None if own is None else tuple(own))
+    return EntryPoint(runs.template_id, parameters, None if own is None else tuple(own), _if_site_has(runs, entry, problems))
 
 
 def _add(declared: Mapping[str, Any], additions: Mapping[str, Any]) -> dict[str, Any]:

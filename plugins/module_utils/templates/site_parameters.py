@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The site's share in the parameters of an order: those that belong to the site, and those that the site has a default for.
+"""The site's share in the parameters of an order: those that belong to the site, those that name what the site has, and its defaults.
 
 A parameter that belongs to the site reaches outside the tenant's own objects, so an order sets only what the site allows.
 """
@@ -16,6 +16,7 @@ from ..common.argument_values import show
 
 RELEASE_IMAGE, VERSION = "release_image", "version"  # the site has the image of each version
 DEFAULTS = ("pull_secret", "ssh_public_key", RELEASE_IMAGE)
+SETTINGS = ("agent_namespace", "classes", "release_images", "storage_classes", "infrastructure")  # those that templates get
 
 
 @dataclass(frozen=True)
@@ -28,20 +29,28 @@ class SiteParameter:
 
 @dataclass(frozen=True)
 class SiteValues:
-    """What a site has for the parameters of templates. `secrets` has the defaults of the parameters with these names."""
+    """What a site has for the parameters of templates. `secrets` has the defaults of the parameters with these names.
+
+    `settings` are those of the site that templates get as `cluster_site`.
+    """
 
     parameters: Mapping[str, SiteParameter] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     release_images: Mapping[str, str] = field(default_factory=dict)
     allow_inline_secrets: bool = True
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class SiteRules:
-    """The parameters of one template that belong to the site, and those that the site has a default for."""
+    """The parameters of one template that belong to the site, and those that the site has a default for.
+
+    `site_choices` has the setting of the site by the parameters whose values are names in it.
+    """
 
     site_parameters: tuple[str, ...] = ()
     site_defaults: tuple[str, ...] = ()
+    site_choices: Mapping[str, str] = field(default_factory=dict)
 
     def apply(self, options: Options, given: Mapping[str, Any], site: SiteValues, problems: Problems) -> dict[str, Any]:
         """The parameters of an order with the site's defaults. What the site does not allow, or lacks, is added to `problems`.
@@ -51,12 +60,14 @@ class SiteRules:
         values = dict(given)
         for name in self.site_parameters:
             self._refuse(name, options, values, site.parameters.get(name, SiteParameter()), problems)
+        for name, path in self.site_choices.items():
+            _refuse_unknown(name, options, values, names_at(site.settings, path), problems)
         if RELEASE_IMAGE in self.site_defaults:
             _choose_release(options, values, site, problems)
         for name in self.site_defaults:
             if name in site.secrets and not _used(name, options, values):
                 values[name] = site.secrets[name]
-        for name in self.site_parameters:
+        for name in (*self.site_parameters, *self.site_choices):
             default = site.parameters.get(name, SiteParameter()).default
             if default is not None and not _used(name, options, values):
                 values[name] = default
@@ -91,6 +102,30 @@ def _choose_release(options: Options, values: dict[str, Any], site: SiteValues, 
         versions = ", ".join(site.release_images) or "no versions"
         problems.append(f"parameter {VERSION} is {show(version)}, for which this site has no release image; it has {versions}")
         values[RELEASE_IMAGE] = UNKNOWN
+
+
+def setting_at(settings: Mapping[str, Any], path: str) -> Any:
+    """The setting at a path such as `infrastructure.dns`; None where the site does not have it."""
+    value: Any = settings
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def names_at(settings: Mapping[str, Any], path: str) -> list[str]:
+    """The names in a setting: the keys of a mapping, the items of a list, or of each item its name."""
+    value = setting_at(settings, path)
+    items = value if isinstance(value, Mapping | list) else []
+    return [str(item.get("name") if isinstance(item, Mapping) else item) for item in items]
+
+
+def _refuse_unknown(name: str, options: Options, values: dict[str, Any], offered: list[str], problems: Problems) -> None:
+    """What is no text is a problem of its type already."""
+    for key in _used(name, options, values):
+        items = values[key] if isinstance(values[key], list) else [values[key]]
+        if wrong := [item for item in items if isinstance(item, str) and item not in offered]:
+            problems.append(f"parameter {key} has {', '.join(map(show, wrong[:3]))}, and this site has {', '.join(offered) or 'none'}")
+            values[key] = UNKNOWN
 
 
 def _used(name: str, options: Options, values: Mapping[str, Any]) -> list[str]:

@@ -184,9 +184,12 @@ class InProcessRun:
 
     # How it is done
 
-    def _act(self, module: str, arguments: Object, variables: Mapping[str, Any] | None = None) -> Object:
-        answer = act(module, self.arguments | {"controller": self.controller} | arguments, check=self.check, variables=variables)
-        self.changed += bool(answer.get("changed"))
+    def _act(
+        self, module: str, arguments: Object, variables: Mapping[str, Any] | None = None, *, check: bool | None = None
+    ) -> Object:
+        check = self.check if check is None else check
+        answer = act(module, self.arguments | {"controller": self.controller} | arguments, check=check, variables=variables)
+        self.changed += bool(answer.get("changed")) and check == self.check
         return answer
 
     def _finish(self, orders: list[Object], **outcome: Any) -> None:
@@ -202,33 +205,65 @@ class InProcessRun:
         if not role:  # of an order that nothing was made for
             return
         folder = self._folder_of(role)
-        variables = {**_loaded(folder / "defaults/main.yml", {}), **self.variables, **variables}
-        for task in _loaded(folder / f"tasks/{entry}.yml", []):
-            self._run_task(task, variables, facts)
+        own = {**_loaded(folder / "defaults/main.yml", {}), **self.variables, **_loaded(folder / "vars/main.yml", {})}
+        self._run_file(folder / f"tasks/{entry}.yml", {**own, **variables}, facts)
 
-    def _run_task(self, task: Object, variables: Object, facts: Object) -> None:
-        """One task, with the keywords that the roles of this collection use: vars, when, register."""
-        scope = {**variables, **facts, **task.get("vars", {})}
-        templar = Templar(loader=DataLoader(), variables=scope | {"cluster_variables": variables})
+    def _run_file(self, file: Path, variables: Object, facts: Object) -> None:
+        for task in _loaded(file, []):
+            self._run_task(task, variables, facts, file.parent)
+
+    def _run_task(self, task: Object, variables: Object, facts: Object, folder: Path) -> None:
+        """One task, with the keywords that the roles of this collection use: block, vars, when, loop, register, check_mode, failed_when."""
+        scope = {**variables, **task.get("vars", {})}
+        if not all(self._holds(each, scope | facts) for each in _listed(task.get("when", []))):
+            return
+        if "block" in task:
+            for each in task["block"]:
+                self._run_task(each, scope, facts, folder)
+        elif "loop" in task:
+            items = self._rendered(task["loop"], scope | facts)
+            results = [self._answer(task, scope | {"item": item}, facts, folder) for item in items]
+            self._keep(task, {"results": results}, facts)
+        else:
+            self._keep(task, self._answer(task, scope, facts, folder), facts)
+
+    def _answer(self, task: Object, scope: Object, facts: Object, folder: Path) -> Object:
+        """What the task does, once."""
         module = next(key for key in task if "." in key)
-        with _templating:
-            conditions = task.get("when", [])
-            if not all(templar.evaluate_conditional(each) for each in (conditions if isinstance(conditions, list) else [conditions])):
-                return
-            arguments = templar.template(task[module] or {})
+        arguments = self._rendered(task[module] or {}, scope | facts)
         if module == "ansible.builtin.set_fact":
             facts |= arguments
+        elif module == "ansible.builtin.include_tasks":
+            self._run_file(folder / arguments, scope, facts)
         elif module == "ansible.builtin.include_role":
             self._run_role(arguments["name"], arguments.get("tasks_from", "main"), scope, facts)
         else:
             assert module.startswith(COLLECTION), f"{module} needs a playbook"
-            with _templating:
-                arguments = templar.template(_module_defaults(module)) | arguments
-            answer = self._act(module.removeprefix(f"{COLLECTION}."), arguments, variables)
-            if answer.get("failed"):
+            arguments = self._rendered(_module_defaults(module), scope | facts) | arguments
+            check = bool(self._rendered(task.get("check_mode", self.check), scope | facts | {"ansible_check_mode": self.check}))
+            answer = self._act(module.removeprefix(f"{COLLECTION}."), arguments, scope, check=check)
+            answer.setdefault("failed", False)
+            failed = self._holds(task["failed_when"], scope | facts | {task["register"]: answer}) if "failed_when" in task else None
+            if answer["failed"] if failed is None else failed:
                 raise TaskFailed(task["name"], answer)
-            if "register" in task:
-                facts[task["register"]] = answer
+            return answer
+        return {}
+
+    @staticmethod
+    def _keep(task: Object, answer: Object, facts: Object) -> None:
+        if "register" in task:
+            facts[task["register"]] = answer
+
+    @staticmethod
+    def _rendered(value: Any, variables: Object) -> Any:
+        # The defaults of modules refer to the variables of an order as the playbooks have them.
+        with _templating:
+            return Templar(loader=DataLoader(), variables=variables | {"cluster_variables": variables}).template(value)
+
+    @staticmethod
+    def _holds(condition: Any, variables: Object) -> bool:
+        with _templating:
+            return bool(Templar(loader=DataLoader(), variables=dict(variables)).evaluate_conditional(condition))
 
     def _folder_of(self, role: str) -> Path:
         namespace, collection, name = role.split(".")
@@ -250,6 +285,10 @@ def _module_defaults(module: str) -> Object:
 
 def _loaded(file: Path, default: Any) -> Any:
     return DataLoader().load_from_file(str(file), trusted_as_template=True) if file.exists() else default
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _name(order: Object) -> str:

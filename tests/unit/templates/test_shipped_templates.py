@@ -48,7 +48,7 @@ def test_small_needs_only_a_pull_secret_of_the_order_or_the_site(shipped: dict[s
         (NodeRequest("fc430", 2),),
         template.id,
     )
-    assert template.entry_points == ("install", "delete")
+    assert template.entry_points == ("install", "post_install", "delete")
     assert problems(template, {"pull_secret": {"auths": {}}}) == ["parameter pull_secret must be a string, not an object"]
 
 
@@ -63,6 +63,38 @@ def test_idp_adds_its_parameters(shipped: dict[str, Template]) -> None:
     assert checked.role == template.id
     assert checked.parameters.items() >= (PULL | idp | {"idp_name": "openid"}).items()
     assert check(template, json.dumps(PULL | idp), entry="delete").role == "openfleet.clusters.ocp_4_17_small", "which releases its hosts"
+
+
+@pytest.mark.parametrize("name", [name for name in SHIPPED if name.startswith("ocp_4_20")])
+def test_templates_of_a_release_share_everything_but_what_they_add(shipped: dict[str, Template], name: str) -> None:
+    template, small = resolve(name, shipped), resolve("ocp_4_17_small", shipped)
+    images = {version: f"registry.example.com/ocp:{version}" for version in ("4.20.0", "4.20.1")}
+    site = SiteValues(secrets=PULL, release_images=images)
+    assert check(template, "", site=site).parameters["release_image"] == images["4.20.0"]
+    assert check(template, '{"version": "4.20.1"}', site=site).parameters["release_image"] == images["4.20.1"]
+    assert template.lineage[0] == small.id
+    assert template.site_rules == small.site_rules and template.network_parameters == small.network_parameters
+    assert template.parameters().members.keys() >= small.parameters().members.keys()
+
+
+STEP_AFTER = {
+    **dict.fromkeys(("ocp_4_17_small", "ocp_4_17_small_idp", "ocp_4_20_small", "ocp_4_20_virt"), ("dns", "ingress", "storage_classes")),
+    **dict.fromkeys(("ocp_4_20_ai", "ocp_4_20_hardened"), ("nothing", "dns", "ingress", "storage_classes")),
+    "capi_small": ("storage_classes",),
+    **dict.fromkeys(("osd_small", "existing_cluster"), ()),
+}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_only_what_a_site_has_needs_a_second_step(shipped: dict[str, Template], name: str) -> None:
+    settings = {
+        "nothing": {"infrastructure": {"hosts": {}, "network": {"pool": "x"}}, "storage_classes": {}},
+        "dns": {"infrastructure": {"dns": {"zone": "x"}}},
+        "ingress": {"infrastructure": {"ingress": {"pool": "x"}}},
+        "storage_classes": {"storage_classes": {"fast": {}}},
+    }
+    needing = tuple(each for each, given in settings.items() if resolve(name, shipped).needs_post_install(given))
+    assert needing == STEP_AFTER[name]
 
 
 def test_example_of_the_guide_is_a_sound_template(tmp_path: Path) -> None:

@@ -89,6 +89,8 @@ class Manifests:
                 for service, how in publishing.items()
             ],
         }
+        if settings["fips"]:
+            spec["fips"] = True
         if encryption := self._secret_encryption():
             spec["secretEncryption"] = encryption
         if self._request.secrets.get("ssh_public_key"):

@@ -50,6 +50,7 @@ class ClusterProvider(Provider):
         "infrastructure_availability": {"type": "str", "choices": AVAILABILITY},
         "etcd_storage_size": {"type": "str", "default": "8Gi"},
         "etcd_storage_class": {"type": "str"},
+        "fips": {"type": "bool", "default": False},
         "publishing": {"type": "dict", "default": {}},
         "configuration": {"type": "dict", "default": {}},
     }
