@@ -27,20 +27,32 @@ class ActionModule(ClusterAction):
     RULES: ClassVar[dict[str, Any]] = cluster_dns_records.RULES
 
     def work_on(self, subject: TaskCluster, parameters: dict[str, Any]) -> dict[str, Any]:
-        zone_name, is_present = parameters["zone"], parameters["state"] == "present"
-        if not parameters["domain"] and "." in subject.ref.name:
-            raise Invalid(f"{subject.ref.name} has a dot, and would have names below those of another cluster: set domain.", ["domain"])
-        domain = parameters["domain"] or f"{subject.ref.name}.{zone_name}"
-        wanted = wanted_records(domain, zone_name, _targets(parameters["records"] or {}) if is_present else {}, parameters["ttl"])
-        kept = [f"{name}.{domain}" for name in parameters["keep"]] if is_present else []
-        zone = zone_of(subject.ref.kube, subject.names.site_namespace, zone_name, parameters)
+        domain, is_present = parameters["domain"] or f"{subject.ref.name}.{parameters['zone']}", parameters["state"] == "present"
+        try:
+            wanted = _wanted(subject.ref.name, domain, parameters, _targets(parameters["records"] or {}) if is_present else {})
+        except Invalid:
+            if is_present:
+                raise
+            return _result(domain, [], None)  # a domain that is refused never had records, and must not keep a cluster from its deletion
+        zone = zone_of(subject.ref.kube, subject.names.site_namespace, parameters["zone"], parameters)
         with self.changing(subject, parameters) as provider:
-            update = DnsRecords(zone, domain, subject.owner.key, provider.writer, self.check_mode).apply(wanted, kept)
-        result = {"changed": update is not None, "records": [_shown(record) for record in wanted], "diff": _diff(domain, update)}
+            records = DnsRecords(zone, domain, subject.owner.key, provider.writer, self.check_mode)
+            update = records.apply(wanted, [f"{name}.{domain}" for name in parameters["keep"]]) if is_present else records.release()
+        result = _result(domain, wanted, update)
         if not is_present:
             return result
         missing = missing_records(wanted, parameters["resolvers"] or list(zone.servers))
         return result | {"missing": missing, "visible": not missing, "part": _part(domain, missing)}
+
+
+def _wanted(cluster: str, domain: str, parameters: dict[str, Any], targets: dict[str, list[str]]) -> list[RecordSet]:
+    if not parameters["domain"] and "." in cluster:
+        raise Invalid(f"{cluster} has a dot, and would have names below those of another cluster: set domain.", ["domain"])
+    return wanted_records(domain, parameters["zone"], targets, parameters["ttl"])
+
+
+def _result(domain: str, wanted: Sequence[RecordSet], update: RecordUpdate | None) -> dict[str, Any]:
+    return {"changed": update is not None, "records": [_shown(record) for record in wanted], "diff": _diff(domain, update)}
 
 
 def _part(domain: str, missing: Sequence[str]) -> dict[str, Any]:

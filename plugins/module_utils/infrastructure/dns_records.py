@@ -208,6 +208,13 @@ class DnsRecords:
                 continue
         return self._apply_once(wanted, kept)
 
+    def release(self) -> RecordUpdate | None:
+        """Delete the records of the cluster. A domain that others have was never its own, and stays as it is."""
+        try:
+            return self.apply(())
+        except DnsNameTaken:
+            return None
+
     def _apply_once(self, wanted: Sequence[RecordSet], kept: Collection[str]) -> RecordUpdate | None:
         claimed = self._store.read([f"{CLAIM_LABEL}.{self._domain}"], ["TXT"])
         names = {record.name for record in wanted} | {f"{name}.{self._domain}" for name in _claimed_names(claimed)}

@@ -37,6 +37,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catal
 ENTRIES = {"provision": "install", "post_install": "post_install", "delete": "delete"}
 COLLECTION = "openfleet.clusters"
 INSTALLED = Path(sys.prefix) / "collections"
+HERE = INSTALLED / "ansible_collections" / COLLECTION.replace(".", "/")
 _numbers = itertools.count(1)
 # Ansible loads filters at their first use and never from two threads at once.
 _templating = threading.Lock()
@@ -184,11 +185,10 @@ class InProcessRun:
 
     # How it is done
 
-    def _act(
-        self, module: str, arguments: Object, variables: Mapping[str, Any] | None = None, *, check: bool | None = None
-    ) -> Object:
+    def _act(self, module: str, arguments: Object, variables: Mapping[str, Any] | None = None, *, check: bool | None = None) -> Object:
         check = self.check if check is None else check
-        answer = act(module, self.arguments | {"controller": self.controller} | arguments, check=check, variables=variables)
+        connection = self.arguments | {"controller": self.controller} if module in _action_groups()["kubernetes"] else {}
+        answer = act(module, connection | arguments, check=check, variables=variables)
         self.changed += bool(answer.get("changed")) and check == self.check
         return answer
 
@@ -273,11 +273,15 @@ class InProcessRun:
 
 
 @functools.cache
+def _action_groups() -> Object:
+    groups: Object = _loaded(HERE / "meta/runtime.yml", {})["action_groups"]
+    return groups
+
+
+@functools.cache
 def _module_defaults(module: str) -> Object:
     """What the playbooks set for this module in the tasks of templates."""
-    collection = INSTALLED / "ansible_collections" / COLLECTION.replace(".", "/")
-    groups = _loaded(collection / "meta/runtime.yml", {})["action_groups"]
-    plays = _loaded(collection / "playbooks/imports/run_step.yml", [])
+    groups, plays = _action_groups(), _loaded(HERE / "playbooks/imports/run_step.yml", [])
     declared = next(play for play in plays if play["name"] == "Run the templates")["module_defaults"]
     mine = [f"group/{COLLECTION}.{name}" for name in ("cluster", "cluster_write") if module.removeprefix(f"{COLLECTION}.") in groups[name]]
     return {name: value for group in mine for name, value in declared[group].items() if name not in ORDERS}

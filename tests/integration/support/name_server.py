@@ -15,6 +15,7 @@ from pathlib import Path
 import dns.message
 import dns.query
 import dns.rdatatype
+import dns.tsigkeyring
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox import debian
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
@@ -39,7 +40,7 @@ key:
 acl:
   - id: update
     key: {key_name}
-    action: update
+    action: [update, transfer]
 zone:
   - domain: {zone}
     storage: "{folder}"
@@ -64,6 +65,15 @@ class NameServer:
         """What the server answers."""
         answer = dns.query.tcp(dns.message.make_query(f"{name}.", kind), "127.0.0.1", port=self.port, timeout=10)
         return {item.to_text() for rrset in answer.answer if rrset.rdtype == dns.rdatatype.from_text(kind) for item in rrset}
+
+    def records(self) -> set[str]:
+        """The whole zone, without the serial number that grows with each update."""
+        keyring = dns.tsigkeyring.from_text({KEY_NAME: self.key})
+        transfer = dns.query.xfr(
+            "127.0.0.1", ZONE, port=self.port, keyring=keyring, keyname=KEY_NAME, keyalgorithm="hmac-sha256", timeout=10
+        )
+        sets = [rrset for message in transfer for rrset in message.answer if rrset.rdtype != dns.rdatatype.SOA]
+        return {rrset.to_text() for rrset in sets}
 
     @property
     def serial(self) -> int:

@@ -1,0 +1,88 @@
+"""Where the text of parameters goes that take any: a tenant who names a namespace of another one reaches nothing in it.
+
+`tests/unit/templates/test_tenant_reach.py` has the table of all parameters.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+
+from ..support.census import Census
+from ..support.ocm_site import standing_in
+from ..support.ocm_standin import OFFLINE_TOKEN, TOKEN_PATH
+from ..support.orders import Orders
+
+
+@pytest.fixture
+def victim(orders: Orders) -> Iterator[str]:
+    """The namespace of another tenant, with a Secret of the same name."""
+    with fresh_namespace(orders.hub) as namespace:
+        metadata = {"name": namespace, "namespace": namespace}
+        orders.kube.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"key": "dGhlaXJz"}})
+        yield namespace
+
+
+def paths_with(value: Any, text: str, path: str = "") -> Iterator[str]:
+    """The paths of the strings that contain the text, also in the data of Secrets."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key != "managedFields":
+                yield from paths_with(item, text, f"{path}.{key}")
+    elif isinstance(value, list):
+        for item in value:
+            yield from paths_with(item, text, f"{path}[]")
+    elif isinstance(value, str) and (text in value or text in _decoded(value)):
+        yield path
+
+
+def _decoded(text: str) -> str:
+    with contextlib.suppress(binascii.Error, ValueError):
+        return base64.b64decode(text, validate=True).decode()
+    return ""
+
+
+def test_text_of_an_order_stays_in_its_own_objects(orders: Orders, victim: str) -> None:
+    orders.put_secret("idp", client="of-no-value")
+    census = Census(orders.hub)
+    before, theirs = census.take(), orders.kube.get("v1", "Secret", victim, victim)
+    own = {"idp_issuer": "https://login.example.com", "idp_client_secret": {"secretRef": {"name": "idp", "key": "client"}}}
+    orders.apply(template="ocp_4_17_small_idp", ssh_public_key=victim, idp_name=victim, idp_client_id=victim, **own)
+    orders.provision()
+    made: list[Object] = [item for item in census.objects() if item["kind"] != "ClusterOrder" and census.name(item) not in before]
+    found = {f"{item['kind']}{path}" for item in made for path in paths_with(item, victim)}
+    assert found == {
+        "Secret.data.id_rsa.pub",
+        "HostedCluster.metadata.annotations.openfleet.clusters/configured-identity-providers",
+        "HostedCluster.spec.configuration.oauth.identityProviders[].name",
+        "HostedCluster.spec.configuration.oauth.identityProviders[].openID.clientID",
+    }
+    assert {item["metadata"].get("namespace") for item in made if list(paths_with(item, victim))} == {orders.working()}
+    assert orders.kube.get("v1", "Secret", victim, victim) == theirs
+
+
+def test_text_of_an_order_for_a_managed_cluster_stays_in_the_request_of_its_account(orders: Orders, victim: str) -> None:
+    census = Census(orders.hub)
+    orders.put_secret("keys", id="AKIA", access="of-no-value")
+    before = census.take()
+    keys = {
+        name: {"secretRef": {"name": "keys", "key": key}}
+        for name, key in (("aws_access_key_id", "id"), ("aws_secret_access_key", "access"))
+    }
+    with standing_in(hurried=True) as service:
+        site = {"osd_small_url": service.url, "osd_small_token_url": f"{service.url}{TOKEN_PATH}", "osd_small_token": OFFLINE_TOKEN}
+        orders.apply(template="osd_small", region=victim, ccs=True, aws_account_id=victim, **keys)
+        orders.run("provision", "demo", site=site).complete()
+        asked = {path for cluster in service.clusters.values() for path in paths_with(json.loads(json.dumps(cluster)), victim)}
+        assert asked <= {".region.id", ".aws.account_id"}, asked
+        made = [item for item in census.objects() if item["kind"] not in ("ClusterOrder", "Lease") and census.name(item) not in before]
+        assert {item["metadata"].get("namespace") for item in made if list(paths_with(item, victim))} <= {orders.working()}
+        orders.run("delete", "demo", site=site).complete(wait=60)
