@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,9 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.lock.fenced_wri
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import ClusterRef, Provider
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.factory import ProviderFactory, checked
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ClusterRequest, NodeRequest, ObservedCluster
+
+from ..support.census import Census, lock_of
+from ..support.orders import Orders
 
 PATIENCE_SECONDS = 900
 SETTINGS = {"cluster_class": CLASS_NAME, "worker_classes": {"small": WORKER_CLASS}}
@@ -179,3 +183,14 @@ def test_what_others_add_to_the_topology_stays_and_is_no_change(site: Site) -> N
     provider.update(NONE, request(nodes=2))
     kept = site.kube.get("cluster.x-k8s.io/v1beta2", "Cluster", "lab", site.namespace)["spec"]["topology"]["workers"]["machineDeployments"]
     assert {entry["name"]: entry["replicas"] for entry in kept} == {"small": 2, "others": 1}
+
+
+def test_an_order_returns_everything_to_the_hub(capi_hub: Access, tmp_path: Path) -> None:
+    with fresh_namespace(capi_hub) as namespace:
+        orders, census = Orders(capi_hub, namespace, tmp_path), Census(capi_hub)
+        orders.put_secret("of-the-tenant", value="x")
+        before = census.take()
+        orders.apply(template="capi_small", nodes={"small": 1})
+        orders.provision()
+        orders.remove()
+        census.assert_equal(before, lock_of(orders), namespace)

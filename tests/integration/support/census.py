@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.extensions.sandbox.screen import UserError
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError, NotFound
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import SITE_NAMESPACE, lease_name
+
+from .orders import Orders
 
 PASSING = ("ComponentStatus", "Event")  # they come and go by themselves
 NAMESPACE = "Namespace"
@@ -39,11 +44,23 @@ class Census:
     def take(self) -> set[str]:
         return {self.name(item) for item in self.objects()}
 
-    def new(self, before: set[str]) -> set[str]:
+    def assert_equal(self, before: set[str], stays: set[str], *namespaces: str) -> None:
+        """Nothing of these namespaces is lost, and on the whole hub nothing is new but what stays. Namespaces take a while to end."""
+        with contextlib.suppress(UserError):
+            until(lambda: self._new(before) == stays, "the hub is as before", 60)
+        new, lost = self._new(before), self._lost(before, (*namespaces, SITE_NAMESPACE, "default", "kube-system"))
+        assert new == stays, f"new: {new - stays}, not there: {stays - new}"
+        assert not lost, lost
+
+    def _new(self, before: set[str]) -> set[str]:
         return self.take() - before
 
-    def lost(self, before: set[str], namespaces: Iterable[str]) -> set[str]:
-        """What is no longer there of these namespaces, or of no namespace."""
+    def _lost(self, before: set[str], namespaces: Iterable[str]) -> set[str]:
         mine = {"", *namespaces}
         gone = {tuple(name.split(" ")) for name in before - self.take()}
         return {" ".join(each) for each in gone if (each[2] if each[0] == NAMESPACE else each[1]) in mine}
+
+
+def lock_of(orders: Orders, name: str = "demo") -> set[str]:
+    """What stays of each order: the Lease of its name, which counts the tokens for a later order of that name."""
+    return {f"Lease {SITE_NAMESPACE} {lease_name(orders.namespace, name)}"}

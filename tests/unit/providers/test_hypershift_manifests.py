@@ -135,6 +135,11 @@ def test_storage_of_etcd_can_be_set(settings: Object, volume: Object) -> None:
     assert cluster(**settings)["etcd"]["managed"]["storage"] == {"type": "PersistentVolume", "persistentVolume": volume}
 
 
+def test_fips_mode_is_set_only_where_it_is_requested() -> None:
+    assert "fips" not in cluster(), "it is immutable, and a cluster that has none keeps none"
+    assert cluster(fips=True)["fips"] is True
+
+
 @pytest.mark.parametrize(
     ("settings", "present", "expected"),
     [
