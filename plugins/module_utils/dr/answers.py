@@ -1,0 +1,46 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a cluster answers when it is asked for an object. Only Found and Absent are knowledge of the cluster.
+
+A cluster that does not answer, or refuses the credentials, may still have the object and may still run the workload.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from ..common.types import Object
+
+Item = TypeVar("Item", covariant=True)
+
+
+@dataclass(frozen=True)
+class Found(Generic[Item]):
+    """The object, or the list of objects, as the cluster returned it."""
+
+    item: Item
+
+
+@dataclass(frozen=True)
+class Absent:
+    """The cluster answered that it does not have the object."""
+
+
+@dataclass(frozen=True)
+class Unreachable:
+    """Nothing usable was answered in time. `why` says what failed and what to do."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Unauthorized:
+    """The cluster refuses the credentials or the request, or there are no valid credentials for it."""
+
+    why: str
+
+
+Unknown = Unreachable | Unauthorized
+Answer = Found[Object] | Absent | Unknown
+ListAnswer = Found[list[Object]] | Unknown
