@@ -100,11 +100,16 @@ class ClusterDirectory(Protocol):
 
 
 class ResourceReader(Protocol):
-    """Reads objects of clusters, all clusters at once. A cluster that hangs does not delay the others."""
+    """Reads objects of clusters, all clusters at once. A cluster that hangs does not delay the others.
+
+    `forget` is called when an object is not read any more, because it is gone for good.
+    """
 
     def get(self, clusters: Sequence[str], ref: ObjectRef) -> Mapping[str, Answer]: ...
 
     def list(self, clusters: Sequence[str], api_version: str, kind: str) -> Mapping[str, ListAnswer]: ...
+
+    def forget(self, clusters: Sequence[str], ref: ObjectRef) -> None: ...
 
 
 class ResourceDeployer(Protocol):

@@ -53,7 +53,7 @@ class Kube:
     """The API of one cluster.
 
     `tries` is how often a request is sent at most, where repeating it is safe. Writes are those of `field_manager`. `limits` are for
-    clusters that the site does not trust.
+    clusters that the site does not trust. A `read_only` connection sends no write.
     """
 
     def __init__(
@@ -63,10 +63,12 @@ class Kube:
         tries: int = TRIES,
         field_manager: str = FIELD_MANAGER,
         limits: Limits | None = None,
+        *,
+        read_only: bool = False,
     ) -> None:
         self.target = cluster
         self._field_manager = field_manager
-        self._transport = Transport(cluster, timeout, tries, CONNECTIONS, limits)
+        self._transport = Transport(cluster, timeout, tries, CONNECTIONS, limits, read_only=read_only)
         self._mapper = RestMapper(self._transport)
         self._cluster_id = ""
 
@@ -229,6 +231,14 @@ class Kube:
     def namespaced(self, api_version: str, kind: str) -> bool:
         """Whether objects of that kind are in namespaces; NotFound where the server doesn't know it."""
         return self._mapper.resource(api_version, kind).namespaced
+
+    def serves(self, api_version: str, kind: str) -> bool:
+        """Whether the server itself lists the kind. It is asked until it does."""
+        try:
+            self._mapper.discover(api_version, kind)
+        except NotFound:
+            return False
+        return True
 
     def version(self) -> str:
         """The server's version, as v1.36.3."""

@@ -29,6 +29,10 @@ class AddressNotAllowed(KubeError):
         super().__init__(f"The site does not allow connections to {shortened(host, 255)}: ask its operator to add it to allowed_addresses.")
 
 
+class ReadOnly(KubeError):
+    """A write over a connection that only reads. It was not sent."""
+
+
 class Unexpected(KubeError):
     """An error that no one expected, while something was done for one object of several. It ends there."""
 

@@ -25,6 +25,7 @@ from .connections import Budget, Limits, TooLarge, check_allowed, pool_classes
 from .errors import (
     BadCredentials,
     KubeError,
+    ReadOnly,
     ServerError,
     Unauthorized,
     Unreachable,
@@ -47,8 +48,18 @@ class Transport:
     A read time-out is for the whole of a response. Nothing that a foreign server answers is repeated in an error.
     """
 
-    def __init__(self, target: Target, timeout: urllib3.Timeout | None, tries: int, connections: int, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        target: Target,
+        timeout: urllib3.Timeout | None,
+        tries: int,
+        connections: int,
+        limits: Limits | None = None,
+        *,
+        read_only: bool = False,
+    ) -> None:
         self.target = target
+        self._read_only = read_only
         self.requests = 0
         self._tries = tries
         self._connections = connections
@@ -73,6 +84,8 @@ class Transport:
 
         It is repeated where that is safe: reads after any failure of the server or the network, writes only if they cannot have arrived.
         """
+        if self._read_only and method != "GET":
+            raise ReadOnly(f"{what}: refused, because this connection only reads.")
         parameters = urlencode({name: value for name, value in (query or {}).items() if value})
         url = f"{self.target.server}{path}{'?' if parameters else ''}{parameters}"
         data = json.dumps(body).encode() if body is not None else None

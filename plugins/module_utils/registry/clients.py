@@ -52,13 +52,14 @@ class Client:
 class ClusterClients:
     """The connections to the clusters of the registries in one namespace. Safe for concurrent use.
 
-    `seconds` is the time that a health check may take for one cluster.
+    `seconds` is the time that a health check may take for one cluster. With `read_only` no connection sends a write.
     """
 
-    def __init__(self, hub: Kube, namespace: str, seconds: float) -> None:
+    def __init__(self, hub: Kube, namespace: str, seconds: float, *, read_only: bool = False) -> None:
         self._hub = hub
         self._namespace = namespace
         self._seconds = seconds
+        self._read_only = read_only
         self._clients: dict[str, Client] = {}
         self._mutex = threading.Lock()
 
@@ -77,7 +78,7 @@ class ClusterClients:
         # A check has two requests, so each gets half of the time. `_probe` retries, because it knows how much time is
         # left.
         timeout = urllib3.Timeout(total=self._seconds / 2)
-        client = Client(Kube(credentials, timeout, tries=1), version, expiry_of(credentials))
+        client = Client(Kube(credentials, timeout, tries=1, read_only=self._read_only), version, expiry_of(credentials))
         with self._mutex:
             self._clients[cluster.name] = client
         return client
