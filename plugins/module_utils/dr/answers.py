@@ -1,25 +1,30 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a cluster answers when it is asked for an object. Only Found and Absent are knowledge of the cluster.
+"""What a cluster answers when it is asked for an object. Only Found, Listed and Absent are knowledge of the cluster.
 
 A cluster that does not answer, or refuses the credentials, may still have the object and may still run the workload.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 from ..common.types import Object
 
-Item = TypeVar("Item", covariant=True)
+
+@dataclass(frozen=True)
+class Found:
+    """The object as the cluster returned it."""
+
+    item: Object
 
 
 @dataclass(frozen=True)
-class Found(Generic[Item]):
-    """The object, or the list of objects, as the cluster returned it."""
+class Listed:
+    """All objects of a kind."""
 
-    item: Item
+    items: Sequence[Object]
 
 
 @dataclass(frozen=True)
@@ -42,5 +47,5 @@ class Unauthorized:
 
 
 Unknown = Unreachable | Unauthorized
-Answer = Found[Object] | Absent | Unknown
-ListAnswer = Found[list[Object]] | Unknown
+Answer = Found | Absent | Unknown
+ListAnswer = Listed | Unknown

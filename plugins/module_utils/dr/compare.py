@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from ..common.types import Object
 from ..kube.errors import KubeError, Unexpected
 from ..s3.errors import S3Error
-from .answers import Answer, Found, ListAnswer, Unauthorized, Unreachable
+from .answers import Answer, Found, ListAnswer, Listed, Unauthorized, Unreachable
 from .interfaces import Cluster, ClusterDirectory, Decision, ObjectRef, Placement, ResourceReader, Stamp
 
 Result = TypeVar("Result")
@@ -108,12 +108,12 @@ class ComparingReader:
             lambda one, two: answer_differences(one, two, both.names()),
         )
 
-    def list(self, clusters: Sequence[str], api_version: str, kind: str) -> Mapping[str, ListAnswer]:
+    def list(self, clusters: Sequence[str], api_version: str, kind: str, namespace: str = "") -> Mapping[str, ListAnswer]:
         both = self._comparison
         return both.run(
             f"all {kind}",
-            lambda: both.active.reader.list(clusters, api_version, kind),
-            lambda other: other.reader.list(clusters, api_version, kind),
+            lambda: both.active.reader.list(clusters, api_version, kind, namespace),
+            lambda other: other.reader.list(clusters, api_version, kind, namespace),
             lambda one, two: answer_differences(_by_name(one), _by_name(two), both.names()),
         )
 
@@ -181,8 +181,8 @@ def _by_name(answers: Mapping[str, ListAnswer]) -> dict[str, Answer]:
     """The objects of lists, each as an answer of its own."""
     single: dict[str, Answer] = {}
     for cluster, answer in answers.items():
-        if isinstance(answer, Found):
-            for item in answer.item:
+        if isinstance(answer, Listed):
+            for item in answer.items:
                 single[f"{cluster} {item['metadata'].get('namespace', '')}/{item['metadata']['name']}"] = Found(item)
         else:
             single[cluster] = answer

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Absent, Answer, Found, Unreachable
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Absent, Answer, Found, Listed, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.compare import (
     LIMIT,
     ComparingDirectory,
@@ -26,7 +26,7 @@ REF = ObjectRef("v1", "ConfigMap", "apps", "shop")
 DRPC = {"metadata": {"namespace": "apps", "name": "shop"}}
 
 
-def vrg(**changes: Any) -> Found[dict[str, Any]]:
+def vrg(**changes: Any) -> Found:
     item = {
         "metadata": {"name": "shop", "namespace": "apps", "resourceVersion": "5", "generation": 2},
         "spec": {"replicationState": "primary"},
@@ -48,7 +48,7 @@ class Fixed:
         return self._answers
 
     def list(self, *_arguments: Any) -> Any:
-        return {name: Found([answer.item]) if isinstance(answer, Found) else answer for name, answer in self._answers.items()}
+        return {name: Listed([answer.item]) if isinstance(answer, Found) else answer for name, answer in self._answers.items()}
 
     def forget(self, *_arguments: Any) -> None:
         self.changes.append("forget")
@@ -82,7 +82,7 @@ def comparison(other: Callable[[], Readers], seconds: float = 30.0) -> Compariso
 def use(compared: Comparison) -> None:
     assert ComparingDirectory(compared).clusters() == ACTIVE.clusters()
     assert ComparingReader(compared).get(["east"], REF) == {"east": vrg()}
-    assert ComparingReader(compared).list(["east"], "v1", "ConfigMap") == {"east": Found([vrg().item])}
+    assert ComparingReader(compared).list(["east"], "v1", "ConfigMap") == {"east": Listed([vrg().item])}
     assert ComparingPlacement(compared).read(DRPC) == Decision("east")
 
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 from ...common.types import Object
 from ...kube.client import Kube
 from ...kube.errors import Conflict, KubeError
-from ..answers import Absent, Answer, Found, ListAnswer, Unreachable
+from ..answers import Absent, Answer, Found, ListAnswer, Listed, Unreachable
 from ..interfaces import ObjectRef
 from ..kinds import CLUSTER_VIEW, MANAGED_CLUSTER, MANIFEST_WORK, VERSIONS
 from .names import view_name, work_name
@@ -33,9 +33,9 @@ class AcmReader:
     def get(self, clusters: Sequence[str], ref: ObjectRef) -> dict[str, Answer]:
         return self._for_each(clusters, lambda cluster: self._get(cluster, ref))
 
-    def list(self, clusters: Sequence[str], api_version: str, kind: str) -> dict[str, ListAnswer]:
+    def list(self, clusters: Sequence[str], api_version: str, kind: str, namespace: str = "") -> dict[str, ListAnswer]:
         """The objects that have a view. A list with an unknown object is unknown."""
-        return self._for_each(clusters, lambda cluster: self._list(cluster, api_version, kind))
+        return self._for_each(clusters, lambda cluster: self._list(cluster, api_version, kind, namespace))
 
     def forget(self, clusters: Sequence[str], ref: ObjectRef) -> None:
         self._for_each(clusters, lambda cluster: self._hub.delete(view_of(cluster, ref)))
@@ -59,21 +59,21 @@ class AcmReader:
             self._hub.create(view_of(cluster, ref))
         return Unreachable(f"{ref}: the view was just requested, and the cluster has not reported yet.")
 
-    def _list(self, cluster: str, api_version: str, kind: str) -> ListAnswer:
+    def _list(self, cluster: str, api_version: str, kind: str, namespace: str) -> ListAnswer:
         if unknown := unavailable(self._managed_cluster(cluster), cluster):
             return unknown
         works = {work["metadata"]["name"]: work for work in self._hub.list_all(VERSIONS[MANIFEST_WORK], MANIFEST_WORK, cluster)}
         items: list[Object] = []
         for view in self._hub.list_all(VERSIONS[CLUSTER_VIEW], CLUSTER_VIEW, cluster):
             ref = viewed(view)
-            if (ref.api_version, ref.kind) != (api_version, kind):
+            if (ref.api_version, ref.kind) != (api_version, kind) or namespace not in ("", ref.namespace):
                 continue
             found = answer(view, works.get(work_name(ref)))
             if isinstance(found, Found):
                 items.append(found.item)
             elif not isinstance(found, Absent):
                 return found
-        return Found(items)
+        return Listed(items)
 
     def _managed_cluster(self, name: str) -> Object | None:
         return self._hub.find(VERSIONS[MANAGED_CLUSTER], MANAGED_CLUSTER, name)

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...common.types import Object
 from ...kube.client import Kube
 from ...kube.errors import NotFound
-from ..answers import Absent, Answer, Found, ListAnswer, Unreachable
+from ..answers import Absent, Answer, Found, ListAnswer, Listed, Unreachable
 from ..interfaces import ObjectRef
 from .peers import Peers
 
@@ -23,8 +22,8 @@ class DirectReader:
     def get(self, clusters: Sequence[str], ref: ObjectRef) -> dict[str, Answer]:
         return dict(self._peers.ask(clusters, lambda kube: _get(kube, ref)))
 
-    def list(self, clusters: Sequence[str], api_version: str, kind: str) -> dict[str, ListAnswer]:
-        return dict(self._peers.ask(clusters, lambda kube: _list(kube, api_version, kind)))
+    def list(self, clusters: Sequence[str], api_version: str, kind: str, namespace: str = "") -> dict[str, ListAnswer]:
+        return dict(self._peers.ask(clusters, lambda kube: _list(kube, api_version, kind, namespace)))
 
     def forget(self, clusters: Sequence[str], ref: ObjectRef) -> None:
         """Nothing was created to read the object."""
@@ -38,12 +37,11 @@ def _get(kube: Kube, ref: ObjectRef) -> Answer:
     return Absent() if kube.serves(ref.api_version, ref.kind) else _unknown_kind(kube, ref.api_version, ref.kind)
 
 
-def _list(kube: Kube, api_version: str, kind: str) -> ListAnswer:
+def _list(kube: Kube, api_version: str, kind: str, namespace: str) -> ListAnswer:
     try:
-        items: list[Object] = kube.list_all(api_version, kind)
+        return Listed(kube.list_all(api_version, kind, namespace or None))
     except NotFound:
         return _unknown_kind(kube, api_version, kind)
-    return Found(items)
 
 
 def _unknown_kind(kube: Kube, api_version: str, kind: str) -> Unreachable:
