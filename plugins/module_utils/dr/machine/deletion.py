@@ -1,0 +1,102 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The end of a protection: secondaries are deleted first, then the primary. The workload stays.
+
+A member that does not answer for a while does not keep the protection alive. It is recorded, and what it has left is deleted when it
+answers again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from ...common.timestamps import parse_time
+from ..model import Action, DeleteVRG, ReleaseDRPC, Wait
+from ..state import State
+from ..vocabulary import Phase, Progression
+from .context import Context, Outcome
+from .gates import closed, first_closed, gate
+
+GRACE = timedelta(minutes=5)  # a member that answers again within this time leaves nothing behind
+
+
+@gate("MembersAnswer")
+def members_answer(context: Context) -> Wait | None:
+    missing = [name for name in context.unanswered(context.policy.clusters) if name not in context.state.leftovers]
+    if not missing:
+        return None
+    return closed(
+        f"{context.explain(missing)} does not answer, and may have a VolumeReplicationGroup",
+        f"Restore the cluster or its access. After {GRACE.seconds // 60} minutes the protection ends without it",
+    )
+
+
+@gate("SecondariesDeleted")
+def secondaries_deleted(context: Context) -> Wait | None:
+    left = [name for name, is_primary in _all_own(context).items() if not is_primary]
+    return closed(f"The secondary of {' and '.join(left)} is being deleted", "Check its finalizers") if left else None
+
+
+@gate("PrimariesDeleted")
+def primaries_deleted(context: Context) -> Wait | None:
+    left = [name for name, is_primary in _all_own(context).items() if is_primary]
+    return closed(f"The primary of {' and '.join(left)} is being deleted", "Check its finalizers") if left else None
+
+
+def delete(context: Context) -> Outcome | None:
+    """None while nothing is being deleted."""
+    state = context.state
+    if not context.intent.deleting:
+        return None
+    if state.is_deleted:
+        return Outcome(actions=(ReleaseDRPC(),))
+    if state.phase != Phase.DELETING:
+        return Outcome(replace(state, phase=Phase.DELETING, progression=Progression.DELETING, request=None, waiting=()))
+    return _delete_all(context)
+
+
+def _delete_all(context: Context) -> Outcome:
+    wait = first_closed(context, ("MembersAnswer", "SecondariesDeleted", "PrimariesDeleted"))
+    if wait and wait.gate == "MembersAnswer" and _is_over(context):
+        return Outcome(_leave_behind(context))
+    if not wait:
+        return Outcome(replace(context.state, progression=Progression.DELETED, waiting=()))
+    return Outcome(actions=_deletions(context), waits=(wait,))
+
+
+def _deletions(context: Context) -> tuple[Action, ...]:
+    """Secondaries; once they are gone, and every member has answered or is recorded, the primaries."""
+    primaries = first_closed(context, ("MembersAnswer", "SecondariesDeleted")) is None
+    owned = _all_own(context)
+    return tuple(DeleteVRG(name) for name, is_primary in owned.items() if is_primary == primaries and not context.vrgs[name].deleting)
+
+
+def _all_own(context: Context) -> dict[str, bool]:
+    """Whether each VolumeReplicationGroup of this protection is a primary, those in deletion included."""
+    return {name: vrg.claims_data for name, vrg in context.vrgs.items() if context.is_owned(vrg)}
+
+
+def _is_over(context: Context) -> bool:
+    since = parse_time(context.state.since("MembersAnswer"))
+    return since is not None and context.observations.now - since >= GRACE
+
+
+def _leave_behind(context: Context) -> State:
+    silent = context.unanswered(context.policy.clusters)
+    return replace(context.state, leftovers=tuple(sorted({*context.state.leftovers, *silent})))
+
+
+def sweep(context: Context) -> Outcome:
+    """After the end of a protection: delete what members had left when they answer again."""
+    left = _still_left(context)
+    if left != context.state.leftovers:
+        return Outcome(replace(context.state, leftovers=left, waiting=()))
+    found = [name for name in left if (vrg := context.vrgs.get(name)) and not vrg.deleting]
+    return Outcome(actions=tuple(DeleteVRG(name) for name in found))
+
+
+def _still_left(context: Context) -> tuple[str, ...]:
+    """An object of another protection is that one's."""
+    ours = _all_own(context)
+    return tuple(name for name in context.state.leftovers if name in ours or not context.answered(name))

@@ -1,0 +1,45 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A workload without a request: its home, its peers and its placement are kept as recorded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..model import Wait
+from ..state import State
+from .completion import clean_up
+from .context import Context, Outcome
+from .gates import closed, first_closed, gate
+
+PEER_GATES = ("PeersAnswer", "PeersSecondary", "PeerSynced")
+
+
+@gate("PeerSynced")
+def peer_synced(context: Context) -> Wait | None:
+    """A sync that is newer than the move has reached the peer: before, a failover back would lose the move's data."""
+    home = context.own(context.state.home)
+    if context.policy.synchronous or (home and home.last_sync > context.state.moved_at):
+        return None
+    return closed("No sync is complete since the last move", "Wait for the next sync; check the replication if none comes")
+
+
+def settle(context: Context) -> Outcome:
+    learned = _learn(context)
+    if learned != context.state:
+        return Outcome(learned)
+    wait = None if context.state.peer_ready else first_closed(context, PEER_GATES)
+    return Outcome(actions=clean_up(context), waits=(wait,) if wait else ())
+
+
+def _learn(context: Context) -> State:
+    """What the state has to know later, when the home may not answer."""
+    state, home = context.state, context.own(context.state.home)
+    storage = home.storage if home and home.reports_primary else state.storage
+    ready = state.peer_ready or first_closed(context, PEER_GATES) is None
+    return replace(state, storage=storage, leftovers=remaining_leftovers(context), peer_ready=ready)
+
+
+def remaining_leftovers(context: Context) -> tuple[str, ...]:
+    """The clusters that did not answer since, or still have an object of an earlier protection."""
+    return tuple(name for name in context.state.leftovers if not (context.is_absent(name) or context.own(name)))

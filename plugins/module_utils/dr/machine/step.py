@@ -1,0 +1,86 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""One step of disaster recovery for one workload. A pure function: the same input has the same result.
+
+A step either changes the state, which is written before anything else is done, or returns actions. So an intent is a revision in the
+bucket before it is acted on, and a step that is repeated, or whose actions were lost, does no harm: the next observation goes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..model import Intent, Observations, Policy, Step, Wait
+from ..state import State
+from .conditions import conditions
+from .context import Context, Outcome
+from .deletion import delete, sweep
+from .deploy import begin_deployment
+from .gates import closed, first_closed, gate
+from .procedures import PROCEDURES, complete
+from .rebuild import rebuild
+from .requests import consider
+from .settled import settle
+from .stages import run_stage
+
+
+@gate("NoNewerStamp")
+def no_newer_stamp(context: Context) -> Wait | None:
+    """A later leader, or a later revision, has written already: this one acts no more."""
+    stamp = context.state.epoch, context.state.revision
+    newer = [name for name in context.vrgs if (vrg := context.own(name)) and vrg.stamp > stamp]
+    if not newer:
+        return None
+    return closed(
+        f"{' and '.join(newer)} was written under a later epoch or revision than {stamp[0]}-{stamp[1]}",
+        "The later leader continues. If the bucket was lost, remove the epoch from the VolumeReplicationGroups once no other leader acts",
+    )
+
+
+def step(intent: Intent, state: State, observations: Observations, policy: Policy) -> Step:
+    """What to record, or what to do, and what it waits for."""
+    context = Context(intent, state, observations, policy)
+    return _conclude(context, _decide(context))
+
+
+def sweep_leftovers(intent: Intent, state: State, observations: Observations, policy: Policy) -> Step:
+    """The same for a protection that has ended, while members still have objects of it."""
+    context = Context(intent, state, observations, policy)
+    return _conclude(context, sweep(context))
+
+
+def _decide(context: Context) -> Outcome:
+    if wait := first_closed(context, ("NoNewerStamp",)):
+        return Outcome(waits=(wait,))
+    return delete(context) or rebuild(context) or _proceed(context)
+
+
+def _proceed(context: Context) -> Outcome:
+    if not context.state.home and not context.state.request:
+        return begin_deployment(context)
+    verdict = consider(context)
+    if verdict.state:
+        return Outcome(verdict.state)
+    request = context.state.request
+    outcome = run_stage(context, PROCEDURES[request.kind], complete) if request else settle(context)
+    return replace(outcome, waits=outcome.waits + ((verdict.refused,) if verdict.refused else ()))
+
+
+def _conclude(context: Context, outcome: Outcome) -> Step:
+    """Record first: if the state differs, the actions are computed again once it is written."""
+    waits = tuple(replace(wait, since=context.state.since(wait.gate) or context.now) for wait in outcome.waits)
+    waiting = tuple((wait.gate, wait.since) for wait in waits)
+    if outcome.state:
+        state = replace(outcome.state, waiting=waiting or outcome.state.waiting)
+    else:
+        state = replace(context.state, waiting=waiting, progression=_progression(context.state, waits))
+    actions = outcome.actions if state == context.state else ()
+    return Step(state, actions, waits, conditions(context, state, waits))
+
+
+def _progression(state: State, waits: tuple[Wait, ...]) -> str:
+    """Ramen has names of its own for some waits. Once the gate is open, the name of the stage is back."""
+    if not state.request:
+        return state.progression
+    stage = next(stage for stage in PROCEDURES[state.request.kind] if stage.name == state.request.stage)
+    return next((wait.progression for wait in waits if wait.progression), stage.progression)

@@ -1,0 +1,96 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Read Ramen's objects into the values of `model`. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..common.types import Object
+from .model import Intent, Member, Policy, Workload
+from .vocabulary import GROUP_LABEL
+from .vrg import StorageTarget, is_true, read_conditions
+
+FENCES = ("Fenced", "ManuallyFenced")
+SELECTORS = ("replicationClassSelector", "volumeSnapshotClassSelector", "volumeGroupSnapshotClassSelector")
+
+
+def read_intent(drpc: Object) -> Intent:
+    metadata, spec = drpc["metadata"], drpc["spec"]
+    return Intent(
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        uid=metadata.get("uid", ""),
+        generation=metadata.get("generation", 0),
+        action=spec.get("action") or "",
+        preferred=spec.get("preferredCluster") or "",
+        failover=spec.get("failoverCluster") or "",
+        dry_run=bool(spec.get("dryRun")),
+        deleting="deletionTimestamp" in metadata,
+        pvc_selector=spec.get("pvcSelector") or {},
+        protected_namespaces=tuple(spec.get("protectedNamespaces") or ()),
+        kube_objects=spec.get("kubeObjectProtection"),
+        volsync=spec.get("volSyncSpec"),
+        group=(metadata.get("labels") or {}).get(GROUP_LABEL, ""),
+    )
+
+
+def read_policy(policy: Object, clusters: Iterable[Object]) -> Policy:
+    """A policy with the DRClusters it names. One that does not exist is a member without a region, fence or store."""
+    metadata, spec, status = policy["metadata"], policy["spec"], policy.get("status", {})
+    found = {cluster["metadata"]["name"]: read_member(cluster) for cluster in clusters}
+    return Policy(
+        name=metadata["name"],
+        members=tuple(found.get(name) or Member(name) for name in spec["drClusters"]),
+        scheduling_interval=spec.get("schedulingInterval") or "",
+        valid=is_true(read_conditions(status), "Validated", metadata.get("generation", 0)),
+        deleting="deletionTimestamp" in metadata,
+        replication=_replication(spec, status),
+    )
+
+
+def read_member(cluster: Object) -> Member:
+    metadata, spec, status = cluster["metadata"], cluster.get("spec", {}), cluster.get("status", {})
+    fenced = is_true(read_conditions(status), "Fenced", metadata.get("generation", 0))
+    return Member(
+        name=metadata["name"],
+        region=spec.get("region") or "",
+        s3_profile=spec.get("s3ProfileName") or "",
+        fenced=fenced,
+        fencing=fenced or spec.get("clusterFence") in FENCES,
+        deleting="deletionTimestamp" in metadata,
+        maintenance=frozenset(_active(mode) for mode in status.get("maintenanceModes") or () if _is_activated(mode)),
+    )
+
+
+def read_workload(controllers: Iterable[Object]) -> Workload:
+    """The Deployments and StatefulSets of a workload. A spec without replicas means one."""
+    items = list(controllers)
+    wanted = sum(item.get("spec", {}).get("replicas", 1) for item in items)
+    return Workload(bool(items), wanted, sum(item.get("status", {}).get("replicas", 0) for item in items))
+
+
+def _replication(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Object:
+    """What a VolumeReplicationGroup has under `async` or `sync`."""
+    if not spec.get("schedulingInterval"):
+        return _without_empty({"peerClasses": (status.get("sync") or {}).get("peerClasses")})
+    selectors = {name: spec.get(name) for name in SELECTORS}
+    return _without_empty({"schedulingInterval": spec["schedulingInterval"]} | selectors | {"peerClasses": _async_peers(status)})
+
+
+def _async_peers(status: Mapping[str, Any]) -> Any:
+    return (status.get("async") or {}).get("peerClasses")
+
+
+def _without_empty(values: Mapping[str, Any]) -> Object:
+    return {name: value for name, value in values.items() if value}
+
+
+def _active(mode: Mapping[str, Any]) -> StorageTarget:
+    return StorageTarget(mode["storageProvisioner"], mode["targetID"])
+
+
+def _is_activated(mode: Mapping[str, Any]) -> bool:
+    """The modes have no generation of their own: what counts is that the condition is True."""
+    return any(item["type"] == "FailoverActivated" and item["status"] == "True" for item in mode.get("conditions") or ())
