@@ -6,7 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.timestamps import format_time
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import Intent, Member, Policy
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Absent, Answer, Found, Unreachable
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import Intent, Member, Observations, Placed, Policy, Workload
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import Decision, Request, State
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.vocabulary import DRPC_UID, EPOCH, REVISION
 
 Object = dict[str, Any]
@@ -64,3 +66,53 @@ def base_spec(role: str, interval: str = "5m") -> Object:
         "s3Profiles": ["s3-east", "s3-west"],
         "async": {"schedulingInterval": interval},
     }
+
+
+SECONDARY_TRUE = ("DataReady", "DataProtected")
+
+
+def secondary(**changes: Any) -> Object:
+    return vrg("secondary", true=changes.pop("true", SECONDARY_TRUE), **changes)
+
+
+def answers(**vrgs: Object | str | None) -> dict[str, Answer]:
+    """An object: found; None: absent; a text: unreachable for this reason."""
+    return {name: _answer(item) for name, item in vrgs.items()}
+
+
+def _answer(item: Object | str | None) -> Answer:
+    if item is None:
+        return Absent()
+    return Unreachable(item) if isinstance(item, str) else Found(item)
+
+
+RUNNING, STOPPED, STOPPING = Workload(True, 2, 2), Workload(True, 0, 0), Workload(True, 0, 1)
+DEAD = "no route to host"
+
+
+def observed(
+    east: Object | str | None,
+    west: Object | str | None,
+    *,
+    placed: Placed | None = None,
+    minutes: float = 0,
+    workloads: dict[str, Workload] | None = None,
+    **fields: Any,
+) -> Observations:
+    """What two clusters answer. The workload runs on east unless `workloads` says otherwise."""
+    found = {"east": RUNNING, "west": STOPPED} | (workloads or {})
+    return Observations(at(minutes), answers(east=east, west=west), found, placed or Placed("east"), **fields)
+
+
+def settled(home: str = "east", last_action: str = "", **fields: Any) -> State:
+    """The state of a workload that is protected, with nothing in progress."""
+    phase = {"": "Deployed", "Failover": "FailedOver", "Relocate": "Relocated"}[last_action]
+    values: Object = {"uid": UID, "phase": phase, "progression": "Completed", "home": home, "last_action": last_action, "peer_ready": True}
+    return State(**(values | {"decision": Decision(home), "epoch": 1, "revision": 10} | fields))
+
+
+def in_progress(kind: str, stage: str, target: str = "west", **fields: Any) -> State:
+    """The state while a request is in progress, by default from east to west."""
+    after = fields.pop("demoted", stage in ("Demote", "Promote", "Ready", "Place", "Clean", "Release") and kind in ("Failover", "Relocate"))
+    request = Request(kind, target, stage, fields.pop("origin", "east"), 2, stamp(), after, stage in ("Promote", "Ready", "Place", "Clean"))
+    return settled(**({"request": request, "peer_ready": kind != "Failover" or stage == "Check"} | fields))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from typing import Any
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Absent, Answer, Found, Unreachable
@@ -107,10 +106,10 @@ class Simulation:
         run = sweep_leftovers if self.released else step
         result = run(self.intent, self.state, observations, self.policy)
         again = run(self.intent, self.state, observations, self.policy)
-        _must(result == again, "the same input has another result")
-        _must(result.state == self.state or not result.actions, "a step records and acts at once")
-        _must(not unexplained(result) or result.state != self.state, f"no action, no wait: {self.state}")
-        reports = reports_of(self.intent, self.state, observations, self.policy)
+        must(result == again, "the same input has another result")
+        must(result.state == self.state or not result.actions, "a step records and acts at once")
+        must(not unexplained(result) or result.state != self.state, f"no action, no wait: {self.state}")
+        reports = reports_of(self.intent, self.state, observations, self.policy) if result.state != self.state or result.actions else {}
         if result.state != self.state:
             self._record(replace(result.state, revision=self.state.revision + 1), reports)
         for number, action in enumerate(result.actions):
@@ -131,7 +130,7 @@ class Simulation:
             self.moved_data = self.clusters[state.home].data
         if state.peer_ready and not before.peer_ready and before.request is None:
             behind = [name for name, cluster in self.clusters.items() if name != state.home and cluster.data < self.moved_data]
-            _must(not behind, f"PeerReady although {behind} lacks what {state.home} had when it took over")
+            must(not behind, f"PeerReady although {behind} lacks what {state.home} had when it took over")
 
     def new_leader(self) -> None:
         """Another leader seals the state. Actions of the one before may still arrive."""
@@ -167,7 +166,7 @@ class Simulation:
         request = self.state.request
         if changed and request and request.kind == "Relocate" and action.spec["replicationState"] == "primary":
             gone = self.clusters[request.origin].data
-            _must(cluster.data >= gone or cluster.name == request.origin, f"relocated to {cluster.name} without the last writes")
+            must(cluster.data >= gone or cluster.name == request.origin, f"relocated to {cluster.name} without the last writes")
         metadata = {"generation": before["metadata"]["generation"] + changed, "annotations": annotations}
         cluster.vrg = {"metadata": metadata, "spec": _copy(action.spec), "status": before["status"]}
         cluster.progress = 0 if changed else cluster.progress
@@ -190,11 +189,13 @@ class Simulation:
         conditions = dict.fromkeys(self._reached(cluster, primary), "True")
         if cluster.progress >= 2:
             status["observedGeneration"] = generation
-            status["state"] = self._state(cluster, spec, conditions)
+            status["state"] = self._state(spec, conditions)
             status["prepareForFinalSyncComplete"] = bool(spec.get("prepareForFinalSync"))
             status["finalSyncComplete"] = bool(spec.get("runFinalSync")) and self._final_sync(cluster)
         merged = {item["type"]: item for item in status.get("conditions", [])}
-        merged |= {kind: samples.condition(kind, value, generation, since=samples.stamp(self.minutes)) for kind, value in conditions.items()}
+        merged |= {
+            kind: samples.condition(kind, value, generation, since=samples.stamp(self.minutes)) for kind, value in conditions.items()
+        }
         return status | {"conditions": list(merged.values())}
 
     def _reached(self, cluster: Cluster, primary: bool) -> Iterator[str]:
@@ -209,7 +210,7 @@ class Simulation:
         if primary and cluster.progress >= 3:
             yield "ClusterDataProtected"
 
-    def _state(self, cluster: Cluster, spec: dict[str, Any], conditions: dict[str, str]) -> str:
+    def _state(self, spec: dict[str, Any], conditions: dict[str, str]) -> str:
         if spec["replicationState"] == "primary":
             return "Primary"
         wanted = ("DataReady", "DataProtected") if spec.get("action") == "Relocate" else ("DataReady",)
@@ -235,8 +236,10 @@ class Simulation:
 
     def write(self) -> None:
         self.writes += 1
+        written = any(cluster.alive and cluster.running for cluster in self.clusters.values())
         for cluster in self.clusters.values():
-            if cluster.alive and cluster.running:
+            # Synchronous storage has one copy.
+            if written if self.policy.synchronous else cluster.alive and cluster.running:
                 cluster.data = self.writes
 
     def wait(self, minutes: float) -> None:
@@ -258,7 +261,7 @@ class Simulation:
 
     def check(self) -> None:
         broken = audit(self.history, synchronous=self.policy.synchronous)
-        _must(not broken, "; ".join(map(str, broken)))
+        must(not broken, "; ".join(map(str, broken)))
 
     def heal(self) -> None:
         """Everything answers and works from now on."""
@@ -268,8 +271,10 @@ class Simulation:
 
     def settle(self, rounds: int = 60) -> None:
         for _round in range(rounds):
-            for _number in range(6):
-                self.lead()
+            for _number in range(8):
+                before, result = self.state, self.lead()
+                if self.state == before and not result.actions:
+                    break
             for name in self.clusters:
                 self.tick(name)
             self.wait(1)
@@ -290,7 +295,7 @@ class Simulation:
         return [name for name, cluster in self.clusters.items() if cluster.running]
 
 
-def _must(true: bool, message: str) -> None:
+def must(true: bool, message: str) -> None:
     if not true:
         raise Violation(message)
 

@@ -16,7 +16,6 @@ from ..vocabulary import TRUE, Phase, Progression
 from .completion import start_workload
 from .context import Context
 from .desired import bring_in_step, primary_spec, secondary_spec
-from .failover import adopt_target
 from .gates import closed, gate
 from .protected import protected
 from .stages import Stage
@@ -88,7 +87,7 @@ def _is_fresh(context: Context) -> bool:
 
 
 PROCEDURE = (
-    Stage("Check", Phase.INITIATING, Progression.NONE, work=adopt_target, after=("TargetValid", "TestAllowed", "GlobalConsensus")),
+    Stage("Check", Phase.INITIATING, Progression.NONE, after=("TargetValid", "TestAllowed", "GlobalConsensus")),
     Stage("Try", Phase.FAILING_OVER, Progression.FAILING_OVER, work=try_target, after=("Restored",), enter=record_test),
     Stage("Ready", Phase.FAILING_OVER, Progression.WAIT_FOR_READINESS, work=try_target, after=("TargetReady",)),
     Stage("Testing", Phase.FAILED_OVER, Progression.TESTING_FAILOVER, ("TargetReady",), run_test, ("TestEnds",)),

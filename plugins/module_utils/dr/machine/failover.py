@@ -11,10 +11,9 @@ from dataclasses import replace
 
 from ..model import Action, Wait
 from ..state import State
-from ..vocabulary import Phase, Progression
+from ..vocabulary import FAILOVER, Phase, Progression
 from .completion import completion, publish_decision, retain_origin
 from .context import Context
-from .desired import bring_in_step, secondary_spec
 from .gates import closed, gate
 from .promotion import PROMOTE, READY, demote_claimants, with_phase
 from .stages import Stage, with_request
@@ -22,12 +21,12 @@ from .stages import Stage, with_request
 
 @gate("TargetValid")
 def target_valid(context: Context) -> Wait | None:
-    """The target has replicated data: it is primary already, or reports that it is secondary."""
+    """The target has the data: it is primary already, reports that it is secondary, or is the home that a request has begun to demote."""
     target = context.target
     if not context.answered(target):
         return closed(f"{context.explain((target,))} does not answer", "Restore the access to the cluster, or choose another one")
     vrg = context.own(target)
-    if vrg and (vrg.is_primary or vrg.reports_secondary):
+    if vrg and (vrg.is_primary or vrg.reports_secondary or target == context.state.home):
         return None
     found = "reports no state Secondary for its current generation" if vrg else "does not exist, or is of an earlier protection"
     return closed(
@@ -52,10 +51,12 @@ def global_consensus(context: Context) -> Wait | None:
 
 @gate("Fenced")
 def fenced(context: Context) -> Wait | None:
-    """Synchronous storage has one copy: the old home must not write to it any more."""
+    """Synchronous storage has one copy: the old home must not write to it any more when the target is promoted."""
     origin = context.request.origin
-    member = context.policy.member(origin)
-    if not context.policy.synchronous or origin in ("", context.target) or (member and member.fenced):
+    if not context.policy.synchronous or context.request.kind != FAILOVER or origin in ("", context.target):
+        return None
+    target, member = context.own(context.target), context.policy.member(origin)
+    if (member and member.fenced) or (target and target.claims_data):
         return None
     return closed(
         f"{origin} is not fenced for the current generation of its DRCluster",
@@ -80,13 +81,6 @@ def storage_maintenance(context: Context) -> Wait | None:
     )
 
 
-def adopt_target(context: Context) -> tuple[Action, ...]:
-    """A VolumeReplicationGroup of an earlier protection becomes a secondary of this one before it is believed."""
-    found = context.vrgs.get(context.target)
-    foreign = bool(found and not context.is_owned(found))
-    return bring_in_step(context, context.target, secondary_spec(context, context.target)) if foreign else ()
-
-
 def record_demotion(context: Context, state: State) -> State:
     """From here on the old home is secondary, whether it answers or not, and the request cannot be taken back."""
     assert state.request
@@ -99,7 +93,7 @@ def demote(context: Context) -> tuple[Action, ...]:
 
 
 PROCEDURE = (
-    Stage("Check", Phase.INITIATING, Progression.NONE, work=adopt_target, after=("TargetValid", "GlobalConsensus")),
+    Stage("Check", Phase.INITIATING, Progression.NONE, after=("TargetValid", "GlobalConsensus")),
     Stage("Prepare", Phase.FAILING_OVER, Progression.CHECKING_PREREQUISITES, after=("Fenced", "StorageMaintenance")),
     Stage("Demote", Phase.FAILING_OVER, Progression.FAILING_OVER, work=demote, after=("Demoted",), enter=record_demotion),
     with_phase(PROMOTE, Phase.FAILING_OVER),

@@ -14,7 +14,7 @@ from ..state import State
 from ..vocabulary import Progression, VRGCondition
 from .context import Context
 from .desired import bring_in_step, primary_spec, secondary_spec
-from .gates import closed, gate, is_open
+from .gates import closed, first_closed, gate
 from .stages import Stage, with_request
 
 
@@ -32,8 +32,9 @@ def demote_claimants(context: Context) -> tuple[Action, ...]:
 
 
 def promote(context: Context) -> tuple[Action, ...]:
-    """Demotions first; the promotion once they are written."""
-    return demote_claimants(context) + (promote_target(context) if is_open(context, "Demoted") else ())
+    """Demotions first; the promotion once they are written, and the old home is fenced where that is needed."""
+    allowed = first_closed(context, ("Demoted", "Fenced")) is None
+    return demote_claimants(context) + (promote_target(context) if allowed else ())
 
 
 def promote_target(context: Context) -> tuple[Action, ...]:
@@ -91,7 +92,9 @@ def _look_at(context: Context) -> str:
 
 
 # The stages that end a promotion, for failover and relocate.
-PROMOTE = Stage("Promote", None, Progression.WAITING_FOR_RESTORE, work=promote, after=("Demoted", "Restored"), enter=record_promotion)
+PROMOTE = Stage(
+    "Promote", None, Progression.WAITING_FOR_RESTORE, work=promote, after=("Demoted", "Fenced", "Restored"), enter=record_promotion
+)
 READY = Stage("Ready", None, Progression.WAIT_FOR_READINESS, work=promote, after=("Demoted", "TargetReady"), enter=record_promotion)
 
 

@@ -16,7 +16,6 @@ from ..vrg import VRG
 from .completion import completion, not_removed, publish_decision
 from .context import Context
 from .desired import bring_in_step, primary_spec, secondary_spec
-from .failover import adopt_target
 from .gates import closed, gate
 from .promotion import PROMOTE, READY, with_phase
 from .stages import Stage, with_request
@@ -152,7 +151,7 @@ def _home_remedy(context: Context) -> str:
 BEFORE_SWITCH = ("AllAnswer", "PolicyValid", "OnePrimary", "GlobalConsensus", "TargetUnfenced", "HomeReadyToSwitch", "PeerReady")
 
 PROCEDURE = (
-    Stage("Check", Phase.INITIATING, Progression.NONE, work=adopt_target, after=BEFORE_SWITCH),
+    Stage("Check", Phase.INITIATING, Progression.NONE, after=BEFORE_SWITCH),
     Stage("Quiesce", Phase.INITIATING, Progression.PREPARING_FINAL_SYNC, work=prepare_final_sync, after=("Prepared",)),
     Stage(
         "Clear",

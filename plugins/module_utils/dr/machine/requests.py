@@ -73,9 +73,10 @@ def _change(context: Context, current: Request, wanted: tuple[str, str] | None) 
     is_failover = bool(wanted and wanted[0] == FAILOVER)
     if current.kind == DEPLOY:
         return Verdict(_begin(context, *wanted)) if wanted and context.state.home and not _is_done(context) else _after(current, wanted)
+    if current.kind == REVERT and _is_done(context):
+        return Verdict()
     if current.demoted or current.kind == REVERT:
-        undone = current.kind == REVERT and _is_done(context)
-        return Verdict(_begin(context, *wanted)) if wanted and is_failover and not undone else _too_late(context, current, undone)
+        return _replace_by_failover(context, wanted[1]) if wanted and is_failover else _too_late(context, current)
     if wanted and not _is_done(context):
         return Verdict(_begin(context, *wanted))
     return Verdict(_taken_back(context))
@@ -86,9 +87,14 @@ def _after(current: Request, wanted: tuple[str, str] | None) -> Verdict:
     return Verdict(refused=_in_progress(current, f"{wanted[0]} to {wanted[1]} follows it")) if wanted else Verdict()
 
 
-def _too_late(context: Context, current: Request, undone: bool) -> Verdict:
-    if undone:
-        return Verdict()
+def _replace_by_failover(context: Context, target: str) -> Verdict:
+    """Only by one that can succeed: otherwise a request that may complete would give way to one that cannot."""
+    begun = _begin(context, FAILOVER, target)
+    invalid = first_closed(replace(context, state=begun), ("TargetValid",))
+    return Verdict(refused=invalid) if invalid else Verdict(begun)
+
+
+def _too_late(context: Context, current: Request) -> Verdict:
     asked = f"{context.intent.action} to {context.intent.target}" if context.intent.action else "To take it back"
     return Verdict(refused=_in_progress(current, f"{asked} is refused: a demotion was written"))
 
@@ -121,8 +127,10 @@ def _begin(context: Context, kind: str, target: str) -> State:
 
 def _is_primary_there(context: Context, kind: str, target: str) -> bool:
     """Whether the target is the primary already, so that only the rest of the procedure is left."""
-    vrg = context.own(target)
-    return kind not in (TEST, REVERT) and target == context.state.last_primary and bool(vrg and vrg.claims_data)
+    if kind in (TEST, REVERT) or target != context.state.last_primary:
+        return False
+    before, vrg = context.state.request, context.own(target)
+    return not (before and before.demoted) or bool(vrg and vrg.claims_data)
 
 
 def _taken_back(context: Context) -> State:

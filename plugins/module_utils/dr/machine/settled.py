@@ -25,11 +25,18 @@ def peer_synced(context: Context) -> Wait | None:
 
 
 def settle(context: Context) -> Outcome:
-    learned = _learn(context)
-    if learned != context.state:
-        return Outcome(learned)
+    outcome = maintain(context)
     wait = None if context.state.peer_ready else first_closed(context, PEER_GATES)
-    return Outcome(actions=clean_up(context), waits=(wait,) if wait else ())
+    return outcome if outcome.state or not wait else replace(outcome, waits=(wait,))
+
+
+def maintain(context: Context) -> Outcome:
+    """Also while a request only waits for its first gates: they may wait for what is done here."""
+    settled = replace(context, state=replace(context.state, request=None))
+    learned = _learn(settled)
+    if learned != settled.state:
+        return Outcome(replace(learned, request=context.state.request))
+    return Outcome(actions=clean_up(settled))
 
 
 def _learn(context: Context) -> State:

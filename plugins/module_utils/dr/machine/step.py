@@ -20,7 +20,7 @@ from .gates import closed, first_closed, gate
 from .procedures import PROCEDURES, complete
 from .rebuild import rebuild
 from .requests import consider
-from .settled import settle
+from .settled import maintain, settle
 from .stages import run_stage
 
 
@@ -61,9 +61,18 @@ def _proceed(context: Context) -> Outcome:
     verdict = consider(context)
     if verdict.state:
         return Outcome(verdict.state)
-    request = context.state.request
-    outcome = run_stage(context, PROCEDURES[request.kind], complete) if request else settle(context)
+    outcome = _work(context) if context.state.request else settle(context)
     return replace(outcome, waits=outcome.waits + ((verdict.refused,) if verdict.refused else ()))
+
+
+def _work(context: Context) -> Outcome:
+    """The stage of the request. Until it has left its first gates, and unless something was demoted, all else is maintained as before."""
+    request = context.request
+    outcome = run_stage(context, PROCEDURES[request.kind], complete)
+    if outcome.state or request.demoted or request.stage != "Check":
+        return outcome
+    background = maintain(context)
+    return background if background.state else replace(outcome, actions=background.actions)
 
 
 def _conclude(context: Context, outcome: Outcome) -> Step:
