@@ -55,11 +55,12 @@ class RegisteredCluster:
 
     @classmethod
     def from_object(cls, entry: Any, where: str) -> RegisteredCluster:
-        """Parse an entry of the list of clusters. BadRegistry for an entry that the CRD would refuse."""
+        """Parse an entry of the list of clusters, whose Secret may also be only a name. BadRegistry for an entry that is invalid."""
         secret = entry.get("kubeconfigSecret") if isinstance(entry, Mapping) else None
-        if not isinstance(entry, Mapping) or not isinstance(secret, Mapping):
+        if not isinstance(entry, Mapping) or not isinstance(secret, Mapping | str):
             raise BadRegistry(f"{where} has an invalid entry: a cluster needs a name and a kubeconfigSecret with a name.")
-        values = [entry.get("name"), secret.get("name"), entry.get("region") or "", entry.get("endpoint") or ""]
+        named = secret if isinstance(secret, str) else secret.get("name")
+        values = [entry.get("name"), named, entry.get("region") or "", entry.get("endpoint") or ""]
         if not all(isinstance(value, str) for value in values):
             raise BadRegistry(f"{where} has a cluster whose name, secret, region or endpoint is not a string.")
         cluster = cls(*map(str, values))
@@ -104,11 +105,9 @@ class ClusterRegistry:
     def from_object(cls, item: Object) -> ClusterRegistry:
         metadata, kind = item["metadata"], item["kind"]
         where = f"{kind} {metadata['namespace']}/{metadata['name']}"
-        entries: Any = (item.get("spec") or {}).get("clusters")
-        status: Any = item.get("status") or {}
+        entries, status = _entries(item, where), item.get("status") or {}
         if kind == CONFIG_MAP:
-            data = item.get("data") or {}
-            entries, status = _parse_yaml(data, "clusters", where), _parse_yaml(data, "status", where) or {}
+            status = _parse_yaml(item.get("data") or {}, "status", where) or {}
         if not isinstance(entries, list | None) or not isinstance(status, Mapping) or not isinstance(status.get("clusters", []), list):
             raise BadRegistry(f"{where} is not a registry: clusters must be a list, and status an object with a list of clusters.")
         clusters = [RegisteredCluster.from_object(entry, where) for entry in entries or []]
@@ -139,8 +138,11 @@ class ClusterRegistry:
         return item | self.spec_change()
 
     def spec_change(self) -> Object:
-        """The part of the object that has the clusters."""
-        entries = [cluster.to_object() for cluster in self.clusters]
+        """The part of the object that has the clusters. The entry of an unchanged cluster stays as it was written."""
+        written = {
+            RegisteredCluster.from_object(entry, str(self)): entry for entry in (_entries(self.raw, str(self)) if self.raw else None) or []
+        }
+        entries = [written.get(cluster) or cluster.to_object() for cluster in self.clusters]
         return {"data": {"clusters": to_yaml(entries)}} if self.kind == CONFIG_MAP else {"spec": {"clusters": entries}}
 
     def status_change(self, status: Object) -> Object:
@@ -187,6 +189,13 @@ def cluster_result(cluster: RegisteredCluster, health: ClusterHealth | None) -> 
         "reason": known.reason,
         "message": known.message,
     }
+
+
+def _entries(item: Object, where: str) -> Any:
+    """The list of clusters as it is written in either form."""
+    if item["kind"] == CONFIG_MAP:
+        return _parse_yaml(item.get("data") or {}, "clusters", where)
+    return (item.get("spec") or {}).get("clusters")
 
 
 def to_yaml(value: Any) -> str:

@@ -322,6 +322,7 @@ GOOD_REGISTRIES: dict[str, Any] = {
     "shortest": [EAST],
     "complete": [EAST | {"region": "eu-east.1", "endpoint": "https://api.east.example.com:6443/clusters/1"}],
     "address-of-six": [EAST | {"endpoint": "https://[fd00::1]:6443"}],
+    "short-form": [{"name": "east", "endpoint": "https://east", "region": "eu", "kubeconfigSecret": "east-kubeconfig", "status": "Ready"}],
 }
 
 # The clusters, and what the message must name.
@@ -332,8 +333,14 @@ BAD_REGISTRIES: dict[str, tuple[Any, str]] = {
     "duplicate": ([EAST, EAST], "spec.clusters[1]: Duplicate value"),
     "no-secret": ([{"name": "east"}], "kubeconfigSecret: Required"),
     "secret-without-name": ([EAST | {"kubeconfigSecret": {}}], "kubeconfigSecret.name: Required"),
-    "secret-elsewhere": ([EAST | {"kubeconfigSecret": {"name": "a", "namespace": "kube-system"}}], "unknown field"),
+    "secret-elsewhere": ([EAST | {"kubeconfigSecret": {"name": "a", "namespace": "kube-system"}}], "kubeconfigSecret: Too many"),
     "secret-no-name": ([EAST | {"kubeconfigSecret": {"name": "../a"}}], "kubeconfigSecret.name"),
+    "short-secret-empty": ([EAST | {"kubeconfigSecret": ""}], "kubeconfigSecret"),
+    "short-secret-no-name": ([EAST | {"kubeconfigSecret": "../a"}], "kubeconfigSecret"),
+    "short-secret-too-long": ([EAST | {"kubeconfigSecret": "a" * 254}], "kubeconfigSecret: Too long"),
+    "secret-number": ([EAST | {"kubeconfigSecret": 5}], "kubeconfigSecret"),
+    "secret-list": ([EAST | {"kubeconfigSecret": ["a"]}], "kubeconfigSecret"),
+    "status-object": ([EAST | {"status": {"state": "Ready"}}], "spec.clusters[0].status"),
     "region-empty": ([EAST | {"region": ""}], "spec.clusters[0].region"),
     "region-no-label": ([EAST | {"region": "a b"}], "spec.clusters[0].region"),
     "endpoint-without-tls": ([EAST | {"endpoint": "http://east"}], "endpoint must be the address of an API server"),

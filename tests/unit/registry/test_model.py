@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.crds import COLLECTION_CRDS, load_crd
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import errors as kube_errors
@@ -18,6 +19,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.registry.model 
     BadRegistry,
     ClusterRegistry,
     RegisteredCluster,
+    to_yaml,
     with_clusters,
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.registry.status import next_status, without_times
@@ -182,7 +184,8 @@ def test_cluster_that_is_named_twice_is_refused() -> None:
         {"clusters": "- text"},
         {"clusters": "- name: a"},
         {"clusters": "- {name: 1, kubeconfigSecret: {name: a}}"},
-        {"clusters": "- {name: a, kubeconfigSecret: b}"},
+        {"clusters": "- {name: a, kubeconfigSecret: 1}"},
+        {"clusters": "- {name: a, kubeconfigSecret: true}"},
         {"clusters": "- &a {name: a, kubeconfigSecret: {name: b}}\n- *a"},
         {"clusters": "[]", "status": "- a"},
         {"clusters": "[]", "status": "clusters: {}"},
@@ -199,3 +202,22 @@ def test_valid_parts_of_a_status_written_by_hand_are_read() -> None:
     registry = ClusterRegistry.from_object({"kind": CONFIG_MAP, "metadata": {"name": "peers", "namespace": "dr"}, "data": data})
     assert registry.clusters == ()
     assert registry.health["a"].last_seen == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+SHORT = {"name": "east", "endpoint": "https://east", "region": "eu", "kubeconfigSecret": "east-admin", "status": "Ready"}
+
+
+@pytest.mark.parametrize("kind", [REGISTRY, CONFIG_MAP])
+def test_short_form_is_read_and_stays_as_it_was_written(kind: str) -> None:
+    metadata = {"name": "peers", "namespace": "dr"}
+    content: Object = {"data": {"clusters": to_yaml([SHORT])}} if kind == CONFIG_MAP else {"spec": {"clusters": [SHORT]}}
+    registry = ClusterRegistry.from_object({"kind": kind, "metadata": metadata} | content)
+    assert registry.clusters == (RegisteredCluster("east", "east-admin", "eu", "https://east"),)
+    grown = replace(registry, clusters=with_clusters(registry.clusters, [{"name": "west"}], "it"))
+    west = {"name": "west", "kubeconfigSecret": {"name": "west-kubeconfig"}}
+    written = grown.spec_change()
+    entries = yaml.safe_load(written["data"]["clusters"]) if kind == CONFIG_MAP else written["spec"]["clusters"]
+    assert entries == [SHORT, west]
+    moved = replace(registry, clusters=with_clusters(registry.clusters, [{"name": "east", "region": "us"}], "it")).spec_change()
+    entries = yaml.safe_load(moved["data"]["clusters"]) if kind == CONFIG_MAP else moved["spec"]["clusters"]
+    assert entries == [{"name": "east", "region": "us", "endpoint": "https://east", "kubeconfigSecret": {"name": "east-admin"}}]

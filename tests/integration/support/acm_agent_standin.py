@@ -1,0 +1,69 @@
+"""A stand-in for the agents of Open Cluster Management on a managed cluster: applies ManifestWorks and answers ManagedClusterViews.
+
+It works when it is called, so that a test chooses what has happened before. What it writes is what the work agent and the view
+controller write; the managed cluster may be the hub itself.
+"""
+
+from __future__ import annotations
+
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.kinds import CLUSTER_VIEW, MANAGED_CLUSTER, MANIFEST_WORK, VERSIONS
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError, NotFound
+
+NOW = "2026-01-01T00:00:00Z"
+
+
+class AgentStandIn:
+    """The agents of the cluster `name`. `cluster` is its API server."""
+
+    def __init__(self, hub: Kube, name: str, cluster: Kube) -> None:
+        self._hub, self._name, self._cluster = hub, name, cluster
+
+    def join(self, status: str = "True", **claims: str) -> None:
+        """Register the cluster, or report it available or not."""
+        item: Object = {
+            "apiVersion": VERSIONS[MANAGED_CLUSTER],
+            "kind": MANAGED_CLUSTER,
+            "metadata": {"name": self._name},
+            "spec": {"hubAcceptsClient": True},
+        }
+        self._hub.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._name}}, force=True)
+        created = self._hub.apply(item, force=True)
+        condition = {"type": "ManagedClusterConditionAvailable", "status": status, "lastTransitionTime": NOW}
+        said = {"reason": "ManagedClusterAvailable" if status == "True" else "LeaseUpdateStopped", "message": f"Available is {status}"}
+        claimed = [{"name": name.replace("_", "."), "value": value} for name, value in claims.items()]
+        self._hub.patch(created, {"status": {"conditions": [condition | said], "clusterClaims": claimed}}, subresource="status")
+
+    def leave(self) -> None:
+        for kind, namespace in ((MANAGED_CLUSTER, None), ("Namespace", None)):
+            version = VERSIONS.get(kind, "v1")
+            self._hub.delete({"apiVersion": version, "kind": kind, "metadata": {"name": self._name, "namespace": namespace}})
+
+    def apply_works(self) -> None:
+        for work in self._hub.list_all(VERSIONS[MANIFEST_WORK], MANIFEST_WORK, self._name):
+            for manifest in work["spec"]["workload"]["manifests"]:
+                self._cluster.apply(manifest, force=True)
+
+    def answer_views(self) -> None:
+        for view in self._hub.list_all(VERSIONS[CLUSTER_VIEW], CLUSTER_VIEW, self._name):
+            scope = view["spec"]["scope"]
+            version = f"{scope['apiGroup']}/{scope['version']}" if scope.get("apiGroup") else scope["version"]
+            try:
+                result = self._cluster.get(version, scope["kind"], scope["name"], scope.get("namespace"))
+                status = _status("True", "GetResourceProcessing", "Watching resources successfully") | {"result": result}
+            except NotFound:
+                plural = f"{scope['kind'].lower()}s.{scope.get('apiGroup', '')}"
+                status = _failed(f'{plural} "{scope["name"]}" not found')
+            except KubeError as error:
+                status = _failed(str(error))
+            self._hub.patch(view, {"status": status | {"result": status.get("result")}}, subresource="status")
+
+
+def _failed(message: str) -> Object:
+    return _status("False", "GetResourceFailed", f"failed to get resource with err: {message}")
+
+
+def _status(status: str, reason: str, message: str) -> Object:
+    condition = {"type": "Processing", "status": status, "reason": reason, "message": message, "lastTransitionTime": NOW}
+    return {"conditions": [condition]}
