@@ -31,6 +31,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--cluster", action="append", default=[], metavar="NAME", help="a further cluster (repeatable)")
     command.add_argument("--s3", action="store_true", help="S3 as well")
     command.add_argument("--capi", action="store_true", help="Cluster API as well")
+    command.add_argument("--replication", action="store_true", help="stand-in replication between the further clusters, and S3, as well")
     command.add_argument("--port", type=int, default=0, help="the hub's port (default: a free one)")
     command.add_argument("--status-only", action="store_true", help="HostedClusters get status but no processes, for load")
     command.add_argument("--hypershift-crds", type=Path, metavar="FOLDER", help="HyperShift's CRDs of another version, one in each *.yaml")
@@ -50,9 +51,17 @@ def _parser() -> argparse.ArgumentParser:
 
 def up(sandbox: Sandbox, arguments: argparse.Namespace) -> int:
     running = sandbox.holder() is not None
-    build_all(arguments.s3, arguments.capi, hypershift=arguments.hypershift_crds is None)
+    build_all(arguments.s3 or arguments.replication, arguments.capi, hypershift=arguments.hypershift_crds is None)
     with stage("Sandbox is running already" if running else "Sandbox hub"):
-        sandbox.up(arguments.cluster, arguments.s3, arguments.capi, arguments.port, arguments.status_only, arguments.hypershift_crds)
+        sandbox.up(
+            arguments.cluster,
+            arguments.s3,
+            arguments.capi,
+            arguments.replication,
+            arguments.port,
+            arguments.status_only,
+            arguments.hypershift_crds,
+        )
     for name in (HUB, *arguments.cluster):
         print(f"  export KUBECONFIG={sandbox.kubeconfig(name)}  # {name}")
     return 0

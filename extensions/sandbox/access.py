@@ -24,14 +24,19 @@ Result = TypeVar("Result")
 KINDS = {
     "clusterorder": ("cloudkit.openshift.io", "v1alpha1", "ClusterOrder"),
     "configmap": ("", "v1", "ConfigMap"),
+    "deployment": ("apps", "v1", "Deployment"),
+    "drcluster": ("ramendr.openshift.io", "v1alpha1", "DRCluster"),
+    "drplacementcontrol": ("ramendr.openshift.io", "v1alpha1", "DRPlacementControl"),
     "hostedcluster": ("hypershift.openshift.io", "v1beta1", "HostedCluster"),
     "lease": ("coordination.k8s.io", "v1", "Lease"),
     "namespace": ("", "v1", "Namespace"),
     "node": ("", "v1", "Node"),
     "nodepool": ("hypershift.openshift.io", "v1beta1", "NodePool"),
+    "persistentvolumeclaim": ("", "v1", "PersistentVolumeClaim"),
     "rolebinding": ("rbac.authorization.k8s.io", "v1", "RoleBinding"),
     "secret": ("", "v1", "Secret"),
     "serviceaccount": ("", "v1", "ServiceAccount"),
+    "volumereplicationgroup": ("ramendr.openshift.io", "v1alpha1", "VolumeReplicationGroup"),
 }
 
 _ARGUMENTS = argparse.ArgumentParser(add_help=False)

@@ -28,6 +28,15 @@ from .screen import UserError
 from .supervisor import HUB, PACKAGE, Wanted
 
 CLUSTER_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
+# Each of these files describes processes.
+DESCRIPTIONS = (
+    "clusters/*/cluster.json",
+    "hypershift/standin.json",
+    "hypershift/*/cluster.json",
+    "s3/s3.json",
+    "capi/capi.json",
+    "replication/standin.json",
+)
 UP_SECONDS = 600
 DOWN_SECONDS = 30
 
@@ -66,6 +75,7 @@ class Sandbox:
         clusters: Sequence[str] = (),
         s3: bool = False,
         capi: bool = False,
+        replication: bool = False,
         port: int = 0,
         status_only: bool = False,
         hypershift_crds: Path | None = None,
@@ -73,6 +83,8 @@ class Sandbox:
         meanwhile: Callable[[Path], None] | None = None,
     ) -> None:
         """Start the hub, the named further clusters and, if selected, S3 and Cluster API; what runs already is not changed.
+
+        `replication` connects all further clusters, and includes S3.
 
         An attached sandbox ends with the calling process, however that ends. `meanwhile` is called with the hub's kubeconfig as soon
         as it exists, while the hub still starts: for what takes as long to start as the hub does.
@@ -85,7 +97,7 @@ class Sandbox:
                     f"A further cluster cannot be named {name!r}: use lower case letters, digits and dashes, at most 40, and not {HUB}."
                 )
         # Built here, where the user gets the progress; the supervisor then finds everything in the caches.
-        build(s3, capi, hypershift=hypershift_crds is None)
+        build(s3 or replication, capi, hypershift=hypershift_crds is None)
         with self._exclusive():
             fresh = self.holder() is None
             crds = str(hypershift_crds.absolute()) if hypershift_crds else ""
@@ -97,8 +109,9 @@ class Sandbox:
                     "The sandbox is running with another port, mode or CRDs, which are chosen when it starts: end it first with `down`."
                 )
             wanted.clusters += [name for name in clusters if name not in wanted.clusters]
-            wanted.s3 = wanted.s3 or s3
+            wanted.s3 = wanted.s3 or s3 or replication
             wanted.capi = wanted.capi or capi
+            wanted.replication = wanted.replication or replication
             if fresh:
                 self._start(wanted, attached, meanwhile)
             else:
@@ -130,7 +143,7 @@ class Sandbox:
     def status(self) -> list[ProcessStatus]:
         """Every process that was started and not stopped, hosted clusters' included."""
         found = []
-        for pattern in ("clusters/*/cluster.json", "hypershift/standin.json", "hypershift/*/cluster.json", "s3/s3.json", "capi/capi.json"):
+        for pattern in DESCRIPTIONS:
             for file in sorted(self.state.glob(pattern)):
                 owner = read_json(file)
                 for process in owner.get("processes", []):

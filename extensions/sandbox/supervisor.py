@@ -21,6 +21,7 @@ from .capi import ClusterApi
 from .cluster import Cluster
 from .crds import AGENTS_CRD, COLLECTION_CRDS, crds_in, load_crd
 from .processes import Process, read_json, write_json
+from .replication.service import Replication
 from .s3 import ObjectStore
 from .screen import UserError
 from .site import site_objects
@@ -40,6 +41,7 @@ class Wanted:
     clusters: list[str] = field(default_factory=lambda: [HUB])
     s3: bool = False
     capi: bool = False
+    replication: bool = False
     port: int = 0
     status_only: bool = False
     hypershift_crds: str = ""
@@ -61,6 +63,7 @@ class Supervisor:
         self._clusters: dict[str, Cluster] = {}
         self._store: ObjectStore | None = None
         self._cluster_api: ClusterApi | None = None
+        self._replication = Replication(state / "replication")
         self._standin: Process | None = None
         self._changed = asyncio.Event()
         self._end = asyncio.Event()
@@ -123,6 +126,9 @@ class Supervisor:
         if wanted.s3 and not (self._store and self._store.running):
             self._store = self._store or ObjectStore(self._state / "s3", gobuild.programs(gobuild.S3))
             await self._store.start()
+        if wanted.replication and self._store:
+            clusters = [cluster for name, cluster in self._clusters.items() if name != HUB]
+            await self._replication.start(clusters, self._store)
         if wanted.capi and not (self._cluster_api and self._cluster_api.running):
             programs = gobuild.programs(gobuild.CLUSTER_API)
             self._cluster_api = self._cluster_api or ClusterApi(self._state / "capi", self._clusters[HUB], programs)
@@ -146,6 +152,7 @@ class Supervisor:
             await self._standin.stop()
         if self._cluster_api:
             await self._cluster_api.stop()
+        await self._replication.stop()
         if self._store:
             await self._store.stop()
         await asyncio.gather(*(cluster.stop() for cluster in self._clusters.values()))

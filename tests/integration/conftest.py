@@ -18,6 +18,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sa
 
 from .support.leftovers import Leftovers
 from .support.orders import Orders
+from .support.replication import Protected, protected
 from .support.s3_proxy import Proxy, proxy_to
 
 _buckets = itertools.count(1)
@@ -53,6 +54,21 @@ def orders(quick_hub: Access, tmp_path: Path) -> Iterator[Orders]:
         created = Orders(quick_hub, namespace, tmp_path)
         yield created
         created.clean_up()
+
+
+@pytest.fixture(scope="session")
+def dr_sites(sandbox: Sandbox) -> dict[str, Access]:
+    """Two clusters with stand-in replication between them, and the sandbox's S3."""
+    names = ("east", "west")
+    sandbox.up(clusters=names, replication=True)
+    return {name: Access(sandbox.kubeconfig(name)) for name in names}
+
+
+@pytest.fixture
+def application(dr_sites: dict[str, Access]) -> Iterator[Protected]:
+    """An application in a new namespace of both clusters, which the test protects."""
+    with protected(dr_sites) as created:
+        yield created
 
 
 @pytest.fixture(scope="session")
