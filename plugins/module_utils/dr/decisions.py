@@ -29,7 +29,9 @@ def cleared(decision: Decision, cluster: str) -> Decision:
 
 
 def from_content(content: Mapping[str, Any]) -> Decision:
-    return Decision(str(content.get("cluster") or ""), tuple(map(str, content.get("retained") or ())))
+    """The state machine names at most one cluster that keeps its copy, without a list."""
+    kept = content.get("retained") or ()
+    return Decision(str(content.get("cluster") or ""), (kept,) if isinstance(kept, str) else tuple(map(str, kept)))
 
 
 def to_content(decision: Decision) -> Object:

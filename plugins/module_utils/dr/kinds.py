@@ -8,7 +8,7 @@ from ..kube.kinds import register
 from ..registry.model import API_VERSION, GROUP
 
 RAMEN = API_VERSION
-DRPC, DR_CLUSTER, VRG = "DRPlacementControl", "DRCluster", "VolumeReplicationGroup"
+DRPC, DR_POLICY, DR_CLUSTER, VRG = "DRPlacementControl", "DRPolicy", "DRCluster", "VolumeReplicationGroup"
 register(GROUP, DRPC, "drplacementcontrols")
 register(GROUP, VRG, "volumereplicationgroups")
 

@@ -28,7 +28,9 @@ class DirectPlacement:
         self._writer = writer
 
     def read(self, drpc: Object) -> Decision:
-        return from_content(self._states(drpc).read().decision)
+        """The decision as published: a killed process may have recorded another one and not published it."""
+        workload = _workload(drpc)
+        return from_content(DecisionStore(DocumentStore(self._store, workload.identity()), workload).read().decision)
 
     def set(self, drpc: Object, cluster: str, stamp: Stamp) -> bool:
         return self._change(drpc, stamp, lambda decision: placed(decision, cluster))
@@ -51,5 +53,9 @@ class DirectPlacement:
         return after != before
 
     def _states(self, drpc: Object) -> StateStore:
-        workload = WorkloadRef(drpc["metadata"]["namespace"], drpc["metadata"]["name"])
+        workload = _workload(drpc)
         return StateStore(DocumentStore(self._store, workload.identity()), workload, self._writer)
+
+
+def _workload(drpc: Object) -> WorkloadRef:
+    return WorkloadRef(drpc["metadata"]["namespace"], drpc["metadata"]["name"])

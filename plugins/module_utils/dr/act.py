@@ -1,0 +1,168 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Does the actions of a step, each fenced by the stamp of the revision that names its reason. It decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from ..common.types import Object
+from ..coordination.documents import WorkloadRef
+from .answers import Found, Unknown
+from .interfaces import Deployed, ObjectRef, Outcome, Refused, Stamp, Superseded
+from .kinds import DRPC, RAMEN
+from .kinds import VRG as VRG_KIND
+from .model import Action, DeleteVRG, DeployVRG, ReleaseDRPC, SetPlacement, StartWorkload, StopWorkload
+from .modes import Access
+from .observe import Observed
+from .state import State
+from .vocabulary import DRPC_UID, PRIMARY
+from .workloads import started, stopped
+
+
+class SupersededError(Exception):
+    """An object has a newer stamp: a later leader acts."""
+
+
+def describe(action: Action) -> str:
+    """An action for people to read."""
+    match action:
+        case DeployVRG(cluster, spec):
+            flags = [name for name in ("dryRun", "prepareForFinalSync", "runFinalSync") if spec.get(name)]
+            role = f"{spec['replicationState']} ({', '.join(flags)})" if flags else spec["replicationState"]
+            return f"make {cluster} {role}"
+        case DeleteVRG(cluster):
+            return f"delete the VolumeReplicationGroup of {cluster}"
+        case SetPlacement(cluster, retained):
+            kept = f", retained on {retained}" if retained else ""
+            return f"place the workload on {cluster or 'no cluster'}{kept}"
+        case StartWorkload(cluster):
+            return f"start the workload on {cluster}"
+        case StopWorkload(cluster):
+            return f"stop the workload on {cluster}"
+    return "release the DRPlacementControl"
+
+
+def cluster_of(action: Action) -> str:
+    return "" if isinstance(action, (SetPlacement, ReleaseDRPC)) else action.cluster
+
+
+@dataclass
+class Acted:
+    """What the actions of a round came to."""
+
+    changed: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    silent: dict[str, Unknown] = field(default_factory=dict)
+
+
+class Actor:
+    """Acts for one workload at one revision of its state. `release` removes what keeps this cluster's copy from deletion."""
+
+    def __init__(
+        self, access: Access, workload: WorkloadRef, drpc: Object, state: State, observed: Observed, release: Callable[[], bool]
+    ) -> None:
+        self._access = access
+        self._workload = workload
+        self._drpc = drpc
+        self._observed = observed
+        self._release = release
+        self._stamp = Stamp(state.uid, state.epoch, state.revision)
+
+    def do(self, actions: tuple[Action, ...]) -> Acted:
+        """All actions in order. A cluster that stops answering is skipped; SupersededError if a later leader acts."""
+        acted = Acted()
+        for action in actions:
+            if cluster_of(action) not in acted.silent:
+                self._note(acted, cluster_of(action), describe(action), self._outcome(action))
+        return acted
+
+    def spread(self, spec: Object, labels: Object) -> Acted:
+        """Give each member that lacks one a copy of the DRPlacementControl, so that it can be changed where a person is."""
+        acted = Acted()
+        metadata = {"name": self._workload.name, "namespace": self._workload.namespace, "labels": labels}
+        for name in self._observed.missing:
+            item = {"apiVersion": RAMEN, "kind": DRPC, "metadata": metadata, "spec": spec}
+            self._note(acted, name, f"create the DRPlacementControl on {name}", self._access.deployer.apply(name, item, self._stamp))
+        return acted
+
+    def delete_copies(self, uids: set[str]) -> Acted:
+        """Begin the deletion of copies on other members, by uid. Their own processes remove the finalizers."""
+        acted = Acted()
+        for name, copy in self._observed.copies.items():
+            metadata = copy["metadata"]
+            if not name or name == self._observed.own or metadata["uid"] not in uids or "deletionTimestamp" in metadata:
+                continue
+            stamp = replace(self._stamp, adopts=frozenset({_owner(copy)}))
+            outcome = self._access.deployer.delete(name, ObjectRef(RAMEN, DRPC, metadata["namespace"], metadata["name"]), stamp)
+            self._note(acted, name, f"delete the DRPlacementControl of {name}", outcome)
+        return acted
+
+    def _note(self, acted: Acted, cluster: str, what: str, outcome: Outcome) -> None:
+        match outcome:
+            case Deployed(changed):
+                acted.changed += [what] if changed else []
+            case Superseded():
+                raise SupersededError(outcome.why)
+            case Refused(why):
+                acted.problems.append(f"Cannot {what}: {why}")
+            case _:
+                acted.silent[cluster] = outcome
+                acted.problems.append(f"Cannot {what}: {outcome.why}")
+
+    def _outcome(self, action: Action) -> Outcome:
+        match action:
+            case DeployVRG(cluster, spec, owner):
+                return self._deploy(cluster, spec, owner)
+            case DeleteVRG(cluster):
+                ref = ObjectRef(RAMEN, VRG_KIND, self._workload.namespace, self._workload.name)
+                return self._access.deployer.delete(cluster, ref, self._vrg_stamp(cluster))
+            case SetPlacement(cluster, retained):
+                return Deployed(self._place(cluster, retained))
+            case StartWorkload(cluster) | StopWorkload(cluster):
+                return self._scale(cluster, started if isinstance(action, StartWorkload) else stopped)
+        return Deployed(self._release())
+
+    def _deploy(self, cluster: str, spec: Object, owner: str) -> Outcome:
+        metadata = {"name": self._workload.name, "namespace": self._workload.namespace}
+        item = {"apiVersion": RAMEN, "kind": VRG_KIND, "metadata": metadata, "spec": spec}
+        return self._access.deployer.apply(cluster, item, replace(self._vrg_stamp(cluster), drpc_uid=owner))
+
+    def _vrg_stamp(self, cluster: str) -> Stamp:
+        """The state machine has decided about the object as it was observed, so it is taken over from the owner it had then."""
+        answer = self._observed.vrgs.get(cluster)
+        owner = _owner(answer.item) if isinstance(answer, Found) else ""
+        return replace(self._stamp, adopts=frozenset({owner} - {""}))
+
+    def _place(self, cluster: str, retained: str) -> bool:
+        placement, before = self._access.placement, self._access.placement.read(self._drpc)
+        gone = [name for name in (before.cluster, *before.retained) if name and name not in (cluster, retained)]
+        for name in gone:
+            placement.clear(self._drpc, name, self._stamp)
+        if retained:
+            placement.retain(self._drpc, retained, self._stamp)
+        if cluster:
+            placement.set(self._drpc, cluster, self._stamp)
+        return True
+
+    def _scale(self, cluster: str, scaled: Callable[[Object], Object]) -> Outcome:
+        changed = False
+        for item in self._observed.controllers.get(cluster, ()):
+            wanted = scaled(item)
+            if wanted["spec"]["replicas"] == item["spec"].get("replicas", 1):
+                continue
+            stamp = replace(self._stamp, adopts=frozenset({_owner(item)}))
+            outcome = self._access.deployer.apply(cluster, wanted, stamp)
+            if not isinstance(outcome, Deployed):
+                return outcome
+            changed |= outcome.changed
+        return Deployed(changed)
+
+
+def _owner(item: Object) -> str:
+    return str((item["metadata"].get("annotations") or {}).get(DRPC_UID, ""))
+
+
+def is_promotion(action: Action) -> bool:
+    return isinstance(action, DeployVRG) and action.spec["replicationState"] == PRIMARY

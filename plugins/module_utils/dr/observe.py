@@ -1,0 +1,187 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Reads what a step is computed from: the objects of this cluster, and those of all members at once. It decides nothing.
+
+A member that does not answer is waited for once in a reconcile, not once in each round of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from ..common.types import Object
+from ..coordination.documents import DocumentStore, WorkloadRef
+from ..coordination.state import StateStore
+from ..kube.client import Kube
+from ..kube.errors import NotFound
+from ..s3.store import ObjectStore
+from .answers import Answer, Found, ListAnswer, Listed, Unknown, Unreachable
+from .copies import Asked
+from .interfaces import ObjectRef
+from .kinds import DR_CLUSTER, DR_POLICY, DRPC, RAMEN
+from .kinds import VRG as VRG_KIND
+from .model import GroupMember, Intent, Member, Observations, Placed, Policy
+from .modes import Access
+from .readers import read_intent, read_policy, read_workload
+from .settings import DIRECT
+from .state import State
+from .stored import newest_primary
+from .vocabulary import GROUP_LABEL
+from .vrg import VRG
+from .workloads import APPS, KINDS, belongs, protected_claims
+
+OWN = ""  # the copy of this cluster, if this cluster is not a member
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What was read in one round."""
+
+    copies: Mapping[str, Object]  # of the DRPlacementControl, by cluster, this cluster's first
+    missing: tuple[str, ...]  # members that answered and have no copy
+    vrgs: Mapping[str, Answer]
+    controllers: Mapping[str, tuple[Object, ...]]  # Deployments and StatefulSets of members that answered
+    own: str = OWN  # the name of this cluster among the members
+
+    @property
+    def intents(self) -> dict[str, Intent]:
+        return {name: read_intent(item) for name, item in self.copies.items()}
+
+
+class Observer:
+    """Reads for one reconcile of one workload."""
+
+    def __init__(self, kube: Kube, access: Access, store: ObjectStore, workload: WorkloadRef, seconds: float) -> None:
+        self._kube = kube
+        self._access = access
+        self._store = store
+        self._workload = workload
+        self._seconds = seconds
+        self._silent: dict[str, Unknown] = {}
+
+    def find_copies(self, clusters: Sequence[str]) -> list[Object]:
+        """The copies of the DRPlacementControl on these clusters."""
+        (answers,) = self._ask_all(clusters, [lambda names: self._access.reader.get(names, self._ref(DRPC))])
+        return [answer.item for answer in answers.values() if isinstance(answer, Found)]
+
+    def own_copy(self) -> Object | None:
+        return self._kube.find(RAMEN, DRPC, self._workload.name, self._workload.namespace)
+
+    def policy(self, drpc: Object, validate: Callable[[Object], Object]) -> Policy:
+        """The policy of a DRPlacementControl and its DRClusters, as this cluster has them."""
+        name = drpc["spec"]["drPolicyRef"]["name"]
+        policy = self._kube.find(RAMEN, DR_POLICY, name)
+        if policy is None:
+            raise NotFound(
+                f"The DRPolicy {name} of DRPlacementControl {self._workload} does not exist on this cluster: create it here too."
+            )
+        clusters = [found for member in policy["spec"]["drClusters"] if (found := self._kube.find(RAMEN, DR_CLUSTER, member))]
+        return read_policy(validate(policy), clusters)
+
+    def members(self, clusters: Sequence[str], own: Object | None, intent: Intent | None) -> Observed:
+        """Everything of all members, at once."""
+        reader, direct = self._access.reader, self._access.mode == DIRECT
+        namespaces = (intent.protected_namespaces if intent else ()) or (self._workload.namespace,)
+        reads: list[Callable[[Sequence[str]], Mapping[str, Any]]] = [
+            lambda names: reader.get(names, self._ref(VRG_KIND)),
+            lambda names: reader.get(names if direct else (), self._ref(DRPC)),
+        ]
+        for namespace in namespaces:
+            reads += [lambda names, kind=kind, space=namespace: reader.list(names, APPS, kind, space) for kind in KINDS]  # type: ignore[misc]
+        vrgs, copies, *lists = self._ask_all(clusters, reads)
+        silent = {name: vrgs[name] for name in clusters if name in self._silent}
+        found = {name: answer.item for name, answer in copies.items() if isinstance(answer, Found)}
+        name = next((name for name, item in found.items() if own and item["metadata"]["uid"] == own["metadata"]["uid"]), OWN)
+        first = {name: own} if own else {}
+        return Observed(
+            copies=first | {each: item for each, item in found.items() if each != name},
+            missing=tuple(each for each in clusters if direct and each not in found and each not in silent),
+            vrgs=vrgs,
+            controllers=_controllers(clusters, lists, intent, vrgs),
+            own=name,
+        )
+
+    def observations(self, observed: Observed, drpc: Object, intent: Intent, state: State, policy: Policy) -> Observations:
+        decision = self._access.placement.read(drpc)
+        # The stores are read for an empty bucket only: later one of them may be that of a dead site.
+        empty = not state.phase
+        stored, where = self._newest(policy) if empty else (None, "")
+        member = policy.member(observed.own)
+        return Observations(
+            now=self._kube.server_time() or datetime.now(UTC),
+            vrgs=observed.vrgs,
+            workloads={name: read_workload(items) for name, items in observed.controllers.items()},
+            placed=Placed(decision.cluster, next(iter(decision.retained), "")),
+            stored=stored,
+            stored_cluster=where,
+            group=self._group(intent),
+            region=member.region if member else "",
+        )
+
+    def silence(self, cluster: str, why: Unknown) -> None:
+        """Ask the cluster no more in this reconcile."""
+        self._silent[cluster] = why
+
+    def _newest(self, policy: Policy) -> tuple[VRG | None, str]:
+        profiles = [member.s3_profile for member in policy.members if member.s3_profile]
+        return newest_primary(self._kube, self._workload, profiles, self._seconds)
+
+    def _group(self, intent: Intent) -> tuple[GroupMember, ...]:
+        """The others of the group, with the request that counts for each."""
+        if not intent.group:
+            return ()
+        found = [read_intent(item) for item in self._kube.list_all(RAMEN, DRPC, label_selector=f"{GROUP_LABEL}={intent.group}")]
+        others = [item for item in found if (item.namespace, item.name) != (intent.namespace, intent.name)]
+        return tuple(
+            GroupMember(f"{item.namespace}/{item.name}", asked.action, asked.target) for item in others for asked in (self._asked(item),)
+        )
+
+    def _asked(self, intent: Intent) -> Intent:
+        workload = WorkloadRef(intent.namespace, intent.name)
+        asked = asked_of(StateStore(DocumentStore(self._store, workload.identity()), workload).read().intent)
+        return asked.apply_to(intent) if asked.number else intent
+
+    def _ask_all(self, clusters: Sequence[str], reads: Iterable[Callable[[Sequence[str]], Mapping[str, Any]]]) -> list[dict[str, Any]]:
+        with ThreadPoolExecutor(8) as threads:
+            results = list(threads.map(lambda read: self._ask(clusters, read), reads))
+        # What one of the reads did not get counts for all: the cluster is not known as a whole.
+        for answers in results:
+            self._silent |= {name: answer for name, answer in answers.items() if isinstance(answer, Unknown)}
+        return [answers | {name: why for name, why in self._silent.items() if name in clusters} for answers in results]
+
+    def _ask(self, clusters: Sequence[str], read: Callable[[Sequence[str]], Mapping[str, Any]]) -> dict[str, Any]:
+        asked = [name for name in clusters if name not in self._silent]
+        return {**{name: self._silent[name] for name in clusters if name in self._silent}, **(read(asked) if asked else {})}
+
+    def _ref(self, kind: str) -> ObjectRef:
+        return ObjectRef(RAMEN, kind, self._workload.namespace, self._workload.name)
+
+
+def asked_of(intent: Mapping[str, Any]) -> Asked:
+    """The request in the content of a state."""
+    return Asked.from_content(intent.get("asked") or {})
+
+
+def bare_policy(asked: Asked, state: State) -> Policy:
+    """The members of a protection whose DRPlacementControl is gone, as far as they matter to its end."""
+    names = sorted({name for name in asked.seen if name} | set(state.leftovers))
+    return Policy("", tuple(Member(name) for name in names))
+
+
+def _controllers(
+    clusters: Sequence[str], lists: Sequence[Mapping[str, ListAnswer]], intent: Intent | None, vrgs: Mapping[str, Answer]
+) -> dict[str, tuple[Object, ...]]:
+    if intent is None:
+        return {}
+    claims = protected_claims(VRG.from_object(answer.item) for answer in vrgs.values() if isinstance(answer, Found))
+    result = {}
+    for name in clusters:
+        answers = [answers.get(name, Unreachable("it was not asked")) for answers in lists]
+        items = [item for answer in answers if isinstance(answer, Listed) for item in answer.items]
+        if all(isinstance(answer, Listed) for answer in answers):
+            result[name] = tuple(item for item in items if belongs(item, intent.pvc_selector, claims))
+    return result

@@ -1,0 +1,134 @@
+"""Reconciles of disaster recovery on two clusters: a process on each, the objects they need, and an application that is protected."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.extensions.sandbox.replication.setup import profile_of
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import DocumentStore, WorkloadRef
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import Lease
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import State as StateDocument
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import StateStore
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.term import begin_term
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.modes import Modes
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.reconcile import Reconciler, Result
+from ansible_collections.openfleet.clusters.plugins.module_utils.registry.model import REGISTRY
+from ansible_collections.openfleet.clusters.plugins.module_utils.registry.store import RegistryStore
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import connect
+
+from .kubeconfigs import kubeconfig, put_kubeconfig
+from .replication import RAMEN, Protected
+
+POLICY = "east-west"
+SECONDS = 120.0  # what a busy machine may need
+
+
+class Recovery:
+    """The DRPlacementControl `app` of a protected application, and one process for each cluster."""
+
+    def __init__(self, application: Protected, bucket: Mapping[str, str]) -> None:
+        self.application = application
+        self.namespace = application.namespace
+        self.sites = application.sites
+        self.options = dict(bucket)
+        self.store = connect(bucket)
+        self.workload = WorkloadRef(self.namespace, "app")
+        self._leases: dict[str, Lease] = {}
+        for name, site in self.sites.items():
+            self._register(name, site)
+
+    def _register(self, name: str, site: Access) -> None:
+        """What a cluster has before anything is protected. Each has its own copy of it all."""
+        for peer, access in self.sites.items():
+            put_kubeconfig(site.kube, self.namespace, f"{peer}-kubeconfig", kubeconfig(access))
+            spec = {"region": peer, "s3ProfileName": profile_of(peer)}
+            site.kube.apply({"apiVersion": RAMEN, "kind": "DRCluster", "metadata": {"name": peer}, "spec": spec}, force=True)
+        entries = [{"name": peer, "kubeconfig_secret": f"{peer}-kubeconfig"} for peer in self.sites]
+        RegistryStore(site.kube, REGISTRY).register(self.namespace, "peers", entries)
+        policy = {"drClusters": list(self.sites), "schedulingInterval": "1m"}
+        site.kube.apply({"apiVersion": RAMEN, "kind": "DRPolicy", "metadata": {"name": POLICY}, "spec": policy}, force=True)
+        del name
+
+    def settings(self, site: str, **settings: str) -> None:
+        metadata = {"name": "dr-settings", "namespace": self.namespace}
+        self.sites[site].kube.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": settings}, force=True)
+
+    def protect(self, site: str, **spec: Any) -> None:
+        """Create the DRPlacementControl on one cluster."""
+        wanted = {
+            "drPolicyRef": {"name": POLICY},
+            "placementRef": {"kind": "Placement", "name": "app"},
+            "preferredCluster": "east",
+            "pvcSelector": {"matchLabels": self.application.app.labels},
+        }
+        metadata = {"name": "app", "namespace": self.namespace}
+        self.sites[site].kube.create({"apiVersion": RAMEN, "kind": "DRPlacementControl", "metadata": metadata, "spec": wanted | spec})
+
+    def ask(self, site: str, **spec: Any) -> None:
+        """Change the spec of the copy on one cluster."""
+        self.sites[site].kube.patch(self.drpc(site), {"spec": spec}, checked=False)
+
+    def drpc(self, site: str) -> Object:
+        return self.sites[site].kube.get(RAMEN, "DRPlacementControl", "app", self.namespace)
+
+    def has_drpc(self, site: str) -> bool:
+        return self.sites[site].kube.find(RAMEN, "DRPlacementControl", "app", self.namespace) is not None
+
+    def conditions(self, site: str) -> dict[str, tuple[str, str]]:
+        return {item["type"]: (item["status"], item["reason"]) for item in self.drpc(site)["status"]["conditions"]}
+
+    def state(self) -> StateDocument:
+        return StateStore(DocumentStore(self.store, self.workload.identity()), self.workload).read()
+
+    def acquire(self, site: str) -> int:
+        """Let the process of a cluster lead, after the one that led before has released its lease."""
+        for lease in self._leases.values():
+            lease.release()
+        lease = self._leases[site] = Lease(self.store, self.workload, site, site)
+        assert lease.try_acquire()
+        begin_term(self.store, lease)
+        return lease.epoch
+
+    def reconciler(self, site: str, pause: Callable[[], None] = lambda: None) -> Reconciler:
+        kube = self.sites[site].kube
+        access = Modes(kube, self.namespace, self.store, site).access()
+        return Reconciler(kube, access, self.store, site, pause=pause)
+
+    def lead(self, site: str, epoch: int) -> Result:
+        return self.reconciler(site).lead(self.workload, epoch)
+
+    def watch(self, site: str) -> Result:
+        return self.reconciler(site).watch(self.workload)
+
+    def lead_until(self, site: str, epoch: int, phase: str, progression: str, *, peer_ready: bool = True) -> list[Result]:
+        """Reconcile as each change of a VolumeReplicationGroup would, until the request is complete."""
+        results: list[Result] = []
+
+        def reached() -> bool:
+            result = self.lead(site, epoch)
+            results.append(result)
+            assert result.ended in ("Waiting", "Settled", "Acting"), result
+            state = result.view.state if result.view else None
+            return bool(state and (state.phase, state.progression) == (phase, progression) and (state.peer_ready or not peer_ready))
+
+        until(reached, f"{phase}/{progression}", SECONDS)
+        return results
+
+
+@contextlib.contextmanager
+def recovery(application: Protected, bucket: Mapping[str, str]) -> Iterator[Recovery]:
+    """Afterwards nothing is left on the clusters, whatever the test did."""
+    created = Recovery(application, bucket)
+    try:
+        yield created
+    finally:
+        for site in application.sites.values():
+            found = site.kube.find(RAMEN, "DRPlacementControl", "app", application.namespace)
+            if found:
+                site.kube.patch(found, {"metadata": {"finalizers": None}}, checked=False)
+            for kind, name in (("DRPolicy", POLICY), *(("DRCluster", name) for name in application.sites)):
+                site.kube.delete({"apiVersion": RAMEN, "kind": kind, "metadata": {"name": name}})
