@@ -72,6 +72,15 @@ STATE_WRITE: Spec = {
     "keep_history": {"type": "int", "default": 1000},
 }
 WORKLOAD: Spec = {"namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}}
+# Both connections have the option validate_certs, which here is for both.
+DISASTER_RECOVERY: Spec = (
+    KUBERNETES
+    | S3
+    | {
+        "validate_certs": {"type": "bool", "aliases": ["verify_ssl"]},
+        "site_namespace": {"type": "str", "default": "openfleet-system"},
+    }
+)
 ORDERS: Spec = {
     "api_group": {"type": "str", "default": DEFAULT_GROUP},
     "controller": {"type": "str", "choices": ["self", "external"], "default": "self"},

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 
 import pytest
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
+from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 
-from ..support.dr_run import Recovery, recovery
+from ..support.dr_run import SECONDS, Recovery, recovery
+from ..support.hanging import hanging_server
+from ..support.kubeconfigs import put_kubeconfig, with_server
 from ..support.replication import Protected
+
+ORDER = ["Available", "PeerReady", "Protected", "Waiting", "RequestAccepted"]
+
+
+class Killed(BaseException):
+    """Ends a reconcile between what it has recorded and what it would do next, as SIGKILL does."""
 
 
 @pytest.fixture
@@ -16,10 +28,180 @@ def dr(application: Protected, bucket: dict[str, str]) -> Iterator[Recovery]:
         yield created
 
 
-def test_deployment_is_recorded_before_it_is_done_and_shown_as_ramen_shows_it(dr: Recovery) -> None:
+@pytest.fixture
+def deployed(dr: Recovery) -> tuple[Recovery, int]:
+    """The application runs on east and is protected by west; the process of east leads."""
     dr.application.place("east")
     dr.application.place("west", replicas=0)
-    dr.protect("west")
+    dr.protect("east")
     epoch = dr.acquire("east")
     dr.lead_until("east", epoch, "Deployed", "Completed")
-    print(dr.drpc("east"))
+    dr.application.until_running("east")
+    dr.application.write("east", "first")
+    dr.application.until_read("west", "first")
+    return dr, epoch
+
+
+def kill(sandbox: Sandbox, site: str) -> None:
+    for process in sandbox.status():
+        if process.owner == site and process.name in ("kube-apiserver", "etcd"):
+            os.kill(process.pid, signal.SIGKILL)
+
+
+def test_deployment_reaches_every_copy_and_is_shown_as_ramen_shows_it(dr: Recovery) -> None:
+    dr.application.place("east")
+    dr.protect("west")
+    epoch = dr.acquire("east")
+    results = dr.lead_until("east", epoch, "Deployed", "Completed")
+    assert results[0].recorded[:2] == ["Initiating/no progression", "Deploying/CreatingMW"]
+    assert results[0].actions[0] == "make east primary"
+    assert any("create the DRPlacementControl on east" in result.actions for result in results)
+
+    def is_protected() -> bool:
+        dr.lead("east", epoch)
+        return dr.conditions("east")["Protected"] == ("True", "Protected")
+
+    until(is_protected, "the first sync is reported", SECONDS)
+    status = dr.drpc("east")["status"]
+    assert [item["type"] for item in status["conditions"]] == ORDER
+    assert status["preferredDecision"] == {"clusterName": "east", "clusterNamespace": "east"}
+    assert status["actionStartTime"] and status["lastGroupSyncTime"] and status["observedGeneration"] == 1
+    assert status["resourceConditions"]["resourceMeta"] | {"generation": 0} == {
+        "kind": "VolumeReplicationGroup",
+        "name": "app",
+        "namespace": dr.namespace,
+        "generation": 0,
+        "protectedpvcs": ["app"],
+    }
+    metadata = dr.drpc("east")["metadata"]
+    assert metadata["annotations"]["drplacementcontrol.ramendr.openshift.io/last-app-deployment-cluster"] == "east"
+    assert "drpc.ramendr.openshift.io/finalizer" in metadata["finalizers"]
+    columns = dr.sites["east"].kubectl("get", "drpc", "app", "-n", dr.namespace, "-o", "wide", "--no-headers").stdout.split()
+    assert columns[2:5] == ["east", "Deployed", "Completed"] and columns[-1] == "True"
+
+    assert "status" not in dr.drpc("west"), "each cluster shows its own copy"
+    assert dr.watch("west").changed and dr.drpc("west")["status"]["phase"] == "Deployed"
+    assert dr.conditions("west").keys() == set(ORDER)
+
+
+def test_second_reconcile_writes_nothing(deployed: tuple[Recovery, int]) -> None:
+    dr, epoch = deployed
+    dr.application.fault("east", "no-sync")  # otherwise the time of the last sync changes
+    until(lambda: not dr.lead("east", epoch).changed, "the last sync is shown", SECONDS)
+    before = dr.state().revision, dr.drpc("east")["metadata"]["resourceVersion"], dr.application.get("west")["metadata"]["resourceVersion"]
+    result = dr.lead("east", epoch)
+    assert (result.changed, result.ended, result.actions) == (False, "Settled", [])
+    after = dr.state().revision, dr.drpc("east")["metadata"]["resourceVersion"], dr.application.get("west")["metadata"]["resourceVersion"]
+    assert after == before
+
+
+def test_failover_from_a_dead_cluster_its_return_relocation_home_and_the_end(deployed: tuple[Recovery, int], sandbox: Sandbox) -> None:
+    dr, _epoch = deployed
+    app = dr.application
+    kill(sandbox, "east")
+    try:
+        dr.ask("west", action="Failover", failoverCluster="west")
+        epoch = dr.acquire("west")
+        results = dr.lead_until("west", epoch, "FailedOver", "Cleaning Up", peer_ready=False)
+        assert results[-1].view and [wait.gate for wait in results[-1].view.step.waits] == ["PeersAnswer"]
+        assert dr.conditions("west")["Waiting"] == ("True", "PeersAnswer")
+        assert app.get("west")["spec"]["s3Profiles"] == ["s3-west"], "the store of the dead site is not needed"
+        app.until_running("west")
+        app.write("west", "after")
+    finally:
+        sandbox.up(clusters=list(dr.sites), replication=True)
+
+    # The old primary still believes in itself until it is demoted.
+    assert app.get("east")["spec"]["replicationState"] == "primary"
+    dr.lead_until("west", epoch, "FailedOver", "Completed")
+    assert app.get("east")["spec"]["replicationState"] == "secondary" and not app.app.runs(dr.sites["east"].kube)
+    app.until_read("east", "after")
+    dr.watch("east")
+    assert dr.conditions("east")["RequestAccepted"] == ("False", "Superseded"), "its spec has not asked for this"
+
+    # From the copy of the other cluster.
+    dr.ask("east", action="Relocate", preferredCluster="east")
+    dr.lead_until("west", epoch, "Relocated", "Completed")
+    app.until_running("east")
+    assert app.read("east") == ["first", "after"] and not app.app.runs(dr.sites["west"].kube)
+    dr.watch("east")
+    assert dr.conditions("east")["RequestAccepted"] == ("True", "Accepted")
+    assert dr.drpc("east")["status"]["phase"] == "Relocated"
+
+    # Deleted on one cluster, it ends on both. The workload stays.
+    dr.sites["east"].kube.delete(dr.drpc("east"))
+
+    def is_gone() -> bool:
+        dr.lead("west", epoch)
+        dr.watch("east")
+        return not dr.has_drpc("east") and not dr.has_drpc("west")
+
+    until(is_gone, "both copies are deleted", SECONDS)
+    assert not app.get("east") and not app.get("west") and app.app.runs(dr.sites["east"].kube)
+    assert dr.state().step == "Deleted"
+
+
+def test_leader_that_is_killed_after_it_recorded_a_step_is_continued_by_the_next_one(deployed: tuple[Recovery, int]) -> None:
+    dr, epoch = deployed
+    dr.ask("west", action="Failover", failoverCluster="west")
+    for expected in ("Initiating", "FailingOver", "FailingOver"):
+
+        def die() -> None:
+            raise Killed
+
+        with pytest.raises(Killed):
+            dr.reconciler("east", die).lead(dr.workload, epoch)
+        assert dr.state().intent["phase"] == expected
+        assert dr.application.get("west")["spec"]["replicationState"] == "secondary", "nothing is done before it is recorded"
+    epoch = dr.acquire("west")
+    dr.lead_until("west", epoch, "FailedOver", "Completed")
+    revisions = [entry["revision"] for entry in StateHistory(dr)]
+    assert revisions == list(range(1, len(revisions) + 1))
+
+
+def StateHistory(dr: Recovery) -> list[dict[str, int]]:  # noqa: N802
+    from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import DocumentStore
+    from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import History
+
+    return History(DocumentStore(dr.store, dr.workload.identity()), dr.workload).entries()
+
+
+def test_leader_whose_term_is_over_changes_nothing(deployed: tuple[Recovery, int]) -> None:
+    dr, old = deployed
+    dr.ask("west", action="Failover", failoverCluster="west")
+    new = 0
+
+    def lose() -> None:
+        nonlocal new
+        new = new or dr.acquire("west")
+
+    result = dr.reconciler("east", lose).lead(dr.workload, old)
+    assert result.ended == "Fenced" and "under epoch" in result.message and result.actions == []
+    revision = dr.state().revision
+    assert dr.lead("east", old).ended == "Fenced" and dr.state().revision == revision
+    dr.lead_until("west", new, "FailedOver", "Completed")
+    for site in dr.sites:
+        assert dr.application.get(site)["metadata"]["annotations"]["dr.openfleet.io/epoch"] == str(new)
+
+
+def test_hanging_cluster_is_waited_for_once_in_a_reconcile(deployed: tuple[Recovery, int]) -> None:
+    dr, _epoch = deployed
+    dr.settings("west", timeout="2")
+    dr.ask("west", action="Failover", failoverCluster="west")
+    epoch = dr.acquire("west")
+    with hanging_server() as server:
+        put_kubeconfig(dr.sites["west"].kube, dr.namespace, "east-kubeconfig", with_server(dr.sites["east"], server.address))
+        result = dr.lead("west", epoch)
+        assert "make west primary" in result.actions and len(result.recorded) >= 3
+        assert server.connections <= 8, "four questions, each with one retry, in the first of many rounds"
+
+
+def test_two_requests_at_once_one_wins_and_the_other_is_reported(deployed: tuple[Recovery, int]) -> None:
+    dr, epoch = deployed
+    dr.ask("east", action="Relocate", preferredCluster="west")
+    dr.ask("west", action="Failover", failoverCluster="west")
+    dr.lead("east", epoch)
+    assert dr.state().intent["request"]["kind"] == "Failover"
+    assert dr.conditions("east")["RequestAccepted"] == ("False", "Superseded")
+    message = next(item["message"] for item in dr.drpc("east")["status"]["conditions"] if item["type"] == "RequestAccepted")
+    assert message.startswith("Relocate to west is not in effect: request 2, Failover to west, was accepted from west.")

@@ -1,0 +1,116 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Ask for protection, a move, a test or the end of protection. Documented in the module of the same name."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from ansible.utils.display import Display
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import DocumentStore, WorkloadRef
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import read_lock
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.ask import (
+    PROTECT,
+    UNPROTECT,
+    is_done,
+    new_drpc,
+    spec_change,
+    with_change,
+)
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.copies import Ask
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.kinds import DRPC, RAMEN
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.observe import asked_of
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.readers import read_intent
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.reconcile import would_do
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import State
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.summary import line, placement_info
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import NotFound
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import ObjectStore
+from ansible_collections.openfleet.clusters.plugins.modules import dr_request
+from ansible_collections.openfleet.clusters.plugins.plugin_utils.dr_action import DrAction
+
+POLL_SECONDS = 1.0
+display = Display()
+
+
+class ActionModule(DrAction):
+    SPEC: ClassVar[Spec] = dr_request.SPEC
+    RULES: ClassVar[dict[str, Any]] = dr_request.RULES
+
+    def recover(self, kube: Kube, store: ObjectStore, parameters: dict[str, Any]) -> dict[str, Any]:
+        workload, request = WorkloadRef(parameters["namespace"], parameters["name"]), parameters["request"]
+        drpc = self._find(kube, workload)
+        if drpc is None and request not in (PROTECT, UNPROTECT):
+            raise NotFound(f"This cluster has no DRPlacementControl {workload}: check the name, or protect the workload first.")
+        if request == UNPROTECT:
+            change, changed = {}, drpc is not None and "deletionTimestamp" not in drpc["metadata"]
+        elif drpc is None:
+            change, changed = new_drpc(workload.namespace, workload.name, parameters)["spec"], True
+        else:
+            change = spec_change(request, drpc, State.from_document(self.state(store, workload)), parameters)
+            changed = bool(change)
+        result: dict[str, Any] = {"changed": changed, "spec": change, "diff": _diff(drpc, change)}
+        if self.check_mode:
+            result |= self._plan(kube, store, parameters, drpc, change)
+        elif changed:
+            self._change(kube, workload, drpc, parameters, change)
+        if parameters["wait"] and not self.check_mode:
+            result |= self._wait(kube, store, workload, parameters)
+        return result | {"placement": self._info(kube, store, workload)}
+
+    def _change(self, kube: Kube, workload: WorkloadRef, drpc: Object | None, parameters: dict[str, Any], change: Object) -> None:
+        if parameters["request"] == UNPROTECT:
+            kube.delete(drpc or {})
+        elif drpc is None:
+            kube.create(new_drpc(workload.namespace, workload.name, parameters))
+        else:
+            kube.patch(drpc, {"spec": change}, checked=False)
+
+    def _plan(self, kube: Kube, store: ObjectStore, parameters: dict[str, Any], drpc: Object | None, change: Object) -> Object:
+        workload = WorkloadRef(parameters["namespace"], parameters["name"])
+        if drpc is None:
+            return {"plan": ["create the DRPlacementControl"] if parameters["request"] == PROTECT else [], "obstacles": []}
+        deleting = parameters["request"] == UNPROTECT
+        planned = self.reconciler(kube, store, parameters).plan(
+            workload, lambda intent: replace(intent, deleting=True) if deleting else with_change(intent, change)
+        )
+        if planned is None:
+            return {"plan": [], "obstacles": []}
+        passed, actions, obstacles = would_do(planned[1])
+        return {"plan": [*passed, *actions], "obstacles": obstacles}
+
+    def _wait(self, kube: Kube, store: ObjectStore, workload: WorkloadRef, parameters: dict[str, Any]) -> Object:
+        """Poll until it is done, and show each change."""
+        deadline, shown = time.monotonic() + parameters["wait_timeout"], ""
+        while True:
+            drpc, document = self._find(kube, workload), self.state(store, workload)
+            current = line(self._info(kube, store, workload))
+            if current != shown:
+                display.display(current)
+                shown = current
+            if drpc is None:
+                return {} if parameters["request"] == UNPROTECT else {"failed": True, "msg": f"{workload} was deleted meanwhile."}
+            ask, asked, state = Ask.of(read_intent(drpc)), asked_of(document.intent), State.from_document(document)
+            if parameters["request"] != UNPROTECT and is_done(parameters["request"], ask, asked, state):
+                return {}
+            if time.monotonic() > deadline:
+                return {"failed": True, "msg": f"Not done after {parameters['wait_timeout']:g} s: {current}"}
+            time.sleep(POLL_SECONDS)
+
+    def _info(self, kube: Kube, store: ObjectStore, workload: WorkloadRef) -> Object:
+        lock = read_lock(DocumentStore(store, workload.identity()), workload)
+        return placement_info(workload, lock, self.state(store, workload), self._find(kube, workload))
+
+    @staticmethod
+    def _find(kube: Kube, workload: WorkloadRef) -> Object | None:
+        return kube.find(RAMEN, DRPC, workload.name, workload.namespace)
+
+
+def _diff(drpc: Object | None, change: Object) -> Object:
+    spec = (drpc or {}).get("spec") or {}
+    return {"before": {name: spec.get(name) for name in change}, "after": change}

@@ -1,0 +1,113 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a person asks for, as a change of the spec of a DRPlacementControl; and when it is done. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..common.types import Object
+from ..kube.errors import KubeError
+from .copies import Ask, Asked
+from .kinds import DRPC, RAMEN
+from .model import Intent
+from .state import State
+from .vocabulary import FAILOVER, RELOCATE, Phase, Progression
+
+PROTECT, MOVE_AWAY, MOVE, TEST, END_TEST, UNPROTECT = REQUESTS = (
+    "protect",
+    "failover",
+    "relocate",
+    "test_failover",
+    "end_test",
+    "unprotect",
+)
+# The phases after which the workload runs where it was asked for; what follows prepares the peers for the next move.
+REACHED = {
+    PROTECT: (Phase.DEPLOYED, Phase.FAILED_OVER, Phase.RELOCATED),
+    MOVE_AWAY: (Phase.FAILED_OVER,),
+    MOVE: (Phase.RELOCATED,),
+    END_TEST: (Phase.DEPLOYED, Phase.FAILED_OVER, Phase.RELOCATED),
+}
+IMMUTABLE = ("drPolicyRef", "placementRef", "pvcSelector")
+
+
+class BadRequest(KubeError):
+    """The request cannot be made. Nothing was changed."""
+
+
+def new_drpc(namespace: str, name: str, options: Mapping[str, Any]) -> Object:
+    """The DRPlacementControl of a new protection."""
+    if not options.get("policy"):
+        raise BadRequest(f"DRPlacementControl {namespace}/{name} does not exist: set policy to the DRPolicy that it should have.")
+    spec = {
+        "drPolicyRef": {"name": options["policy"]},
+        "placementRef": {"kind": "Placement", "name": options.get("placement") or name},
+        "pvcSelector": options.get("pvc_selector") or {},
+        "preferredCluster": options.get("cluster"),
+        "protectedNamespaces": options.get("protected_namespaces"),
+    }
+    metadata = {"namespace": namespace, "name": name}
+    return {
+        "apiVersion": RAMEN,
+        "kind": DRPC,
+        "metadata": metadata,
+        "spec": {key: value for key, value in spec.items() if value is not None},
+    }
+
+
+def spec_change(request: str, drpc: Object, state: State, options: Mapping[str, Any]) -> Object:
+    """The fields of the spec that the request changes; None removes a field."""
+    spec, cluster = drpc["spec"], options.get("cluster")
+    if request == PROTECT:
+        _same_protection(drpc, options)
+        wanted = {"preferredCluster": cluster} if cluster else {}
+    elif request == END_TEST:
+        wanted = _before_test(state)
+    else:
+        if not cluster:
+            raise BadRequest(f"{request} needs cluster: set it to the cluster that should have the workload.")
+        field = "preferredCluster" if request == MOVE else "failoverCluster"
+        wanted = {"action": RELOCATE if request == MOVE else FAILOVER, field: cluster, "dryRun": True if request == TEST else None}
+    return {name: value for name, value in wanted.items() if (spec.get(name) or None) != value}
+
+
+def with_change(intent: Intent, change: Mapping[str, Any]) -> Intent:
+    """The intent after the change of the spec, for a plan."""
+    names = {"action": "action", "preferredCluster": "preferred", "failoverCluster": "failover", "dryRun": "dry_run"}
+    values = {names[name]: value or (False if name == "dryRun" else "") for name, value in change.items()}
+    return replace(intent, generation=intent.generation + 1, **values)
+
+
+def is_done(request: str, ask: Ask, asked: Asked, state: State) -> bool:
+    """Whether the workload runs where it was asked for. The peers may not be ready yet."""
+    if asked.ask != ask:
+        return False
+    if request == TEST:
+        return state.progression == Progression.TESTING_FAILOVER
+    target = {FAILOVER: ask.failover, RELOCATE: ask.preferred}.get(ask.action, "")
+    testing = bool(state.request and state.request.is_test)
+    return not testing and state.phase in REACHED[request] and bool(state.home) and target in ("", state.home)
+
+
+def _before_test(state: State) -> Object:
+    """A test ends with what was there before it: that reverts it."""
+    target = {FAILOVER: {"failoverCluster": state.home}, RELOCATE: {"preferredCluster": state.home}}.get(state.last_action, {})
+    return {"action": state.last_action or None, "dryRun": None} | target
+
+
+def _same_protection(drpc: Object, options: Mapping[str, Any]) -> None:
+    metadata, spec = drpc["metadata"], drpc["spec"]
+    given = {
+        "drPolicyRef": options.get("policy") and options["policy"] == spec["drPolicyRef"]["name"],
+        "placementRef": options.get("placement") and options["placement"] == spec["placementRef"]["name"],
+        "pvcSelector": options.get("pvc_selector") and options["pvc_selector"] == spec.get("pvcSelector"),
+    }
+    different = [name for name in IMMUTABLE if given[name] is False]
+    if different:
+        raise BadRequest(
+            f"DRPlacementControl {metadata['namespace']}/{metadata['name']} has another {' and '.join(different)}, which cannot be changed:"
+            " unprotect it first."
+        )
