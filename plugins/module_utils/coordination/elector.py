@@ -42,6 +42,8 @@ class Elector:
                         continue
                 await asyncio.sleep(max(MIN_PAUSE_SECONDS, min(self._poll, self._lease.expires_in())))
         finally:
+            if self._lease.acting():
+                self._event("leader_lost", self._lease.epoch, reason="this process no longer contends for the lease")
             with contextlib.suppress(S3Error):
                 await self._workers.lease(self._lease.release)
 

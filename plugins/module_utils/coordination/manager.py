@@ -9,11 +9,13 @@ renewal.
 from __future__ import annotations
 
 import asyncio
+import functools
 import random
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any
 
 from ..s3.store import ObjectStore
+from .documents import WorkloadRef
 from .elector import Elector
 from .events import Event
 from .lease import Lease
@@ -32,37 +34,78 @@ class LeaseManager:
         self._store, self._settings = store, settings
         self._identity = f"{settings.holder}-{settings.instance}"
         self._events: asyncio.Queue[Event] = asyncio.Queue()
-        self.leases = [Lease(store, workload, settings.holder, self._identity, settings.ttl) for workload in settings.workloads]
+        self._leases: dict[WorkloadRef, Lease] = {}
+        self._tasks: dict[WorkloadRef, asyncio.Task[None]] = {}  # also of workloads that are no longer followed, until they end
+        self._start: Callable[[WorkloadRef], None] | None = None
+        for workload in settings.workloads:
+            self._add(workload)
+
+    @property
+    def leases(self) -> list[Lease]:
+        return list(self._leases.values())
 
     async def run(self, put: Callable[[Event], Awaitable[None]]) -> None:
         """Run until cancelled, and hand each event to `put`. Release all leases when cancelled."""
-        workers = Workers(self._settings.connections)
+        workers, errors = Workers(self._settings.connections), ErrorLog()
         try:
             async with asyncio.TaskGroup() as tasks:
-                for work in self._work(workers, ErrorLog()):
-                    tasks.create_task(work)
+                self._start = functools.partial(self._start_in, tasks, workers, errors)
+                for workload in self._leases:
+                    self._start(workload)
+                tasks.create_task(ClusterWatcher(self._store, workers, errors, self._events.put_nowait).run(self._settings.poll))
+                if cluster := self._settings.cluster:
+                    reporter = HealthReporter(self._store, cluster, self._identity, self._settings.probe, workers, errors)
+                    tasks.create_task(reporter.run(self._settings.health_interval))
                 tasks.create_task(self._deliver(put))
         finally:
+            self._start = None
             workers.shutdown()
 
-    def _work(self, workers: Workers, errors: ErrorLog) -> list[Coroutine[Any, Any, None]]:
-        settings, emit = self._settings, self._events.put_nowait
-        interval = max(settings.poll, len(self.leases) / POLLS_PER_SECOND)
-        electors = [Elector(self._store, lease, settings.poll, workers, errors, emit) for lease in self.leases]
-        watchers = [StateWatcher(self._store, workload, workers, errors, emit) for workload in settings.workloads]
-        work = [
-            *(self._spread(elector.run, settings.poll) for elector in electors),
-            *(self._spread(lambda watcher=watcher: watcher.run(interval), interval) for watcher in watchers),  # type: ignore[misc]
-            ClusterWatcher(self._store, workers, errors, emit).run(settings.poll),
-        ]
-        if settings.cluster:
-            reporter = HealthReporter(self._store, settings.cluster, self._identity, settings.probe, workers, errors)
-            work.append(reporter.run(settings.health_interval))
-        return work
+    def follow(self, workloads: Iterable[WorkloadRef]) -> None:
+        """Contend for the leases of these workloads, and of no others. Leases of others that are held are released."""
+        wanted = set(workloads)
+        for workload in self._leases.keys() - wanted:
+            del self._leases[workload]
+            if workload in self._tasks:
+                self._tasks[workload].cancel()
+        for workload in sorted(wanted - self._leases.keys()):
+            self._add(workload)
+            if self._start:
+                self._start(workload)
+
+    def _add(self, workload: WorkloadRef) -> None:
+        self._leases[workload] = Lease(self._store, workload, self._settings.holder, self._identity, self._settings.ttl)
+
+    def _start_in(self, tasks: asyncio.TaskGroup, workers: Workers, errors: ErrorLog, workload: WorkloadRef) -> None:
+        lease, before = self._leases[workload], self._tasks.get(workload)
+        task = self._tasks[workload] = tasks.create_task(self._contend(lease, before, workers, errors))
+        task.add_done_callback(functools.partial(self._ended, workload))
+
+    def _ended(self, workload: WorkloadRef, task: asyncio.Task[None]) -> None:
+        if self._tasks.get(workload) is task:
+            del self._tasks[workload]
+
+    async def _contend(self, lease: Lease, before: asyncio.Task[None] | None, workers: Workers, errors: ErrorLog) -> None:
+        """Contend for a lease and watch its workload, after an earlier task for the same workload has released it."""
+        if before:
+            try:
+                await asyncio.wait({before})
+            except asyncio.CancelledError:
+                await asyncio.wait({before})  # it ends by itself, and a task that comes after this one must not be earlier
+                raise
+        poll, emit = self._settings.poll, self._events.put_nowait
+        elector = Elector(self._store, lease, poll, workers, errors, emit)
+        watcher = StateWatcher(self._store, lease.workload, workers, errors, emit)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._spread(elector.run, poll))
+            tasks.create_task(self._spread(lambda: watcher.run(self._interval), self._interval()))
+
+    def _interval(self) -> float:
+        return max(self._settings.poll, len(self._leases) / POLLS_PER_SECOND)
 
     async def _spread(self, run: Callable[[], Coroutine[Any, Any, None]], interval: float) -> None:
         """Start at a random moment, so that the requests of a thousand workloads do not coincide in every interval."""
-        await asyncio.sleep(random.uniform(0, interval) if len(self.leases) > 1 else 0)  # noqa: S311 - not cryptographic
+        await asyncio.sleep(random.uniform(0, interval) if len(self._leases) > 1 else 0)  # noqa: S311 - not cryptographic
         await run()
 
     async def _deliver(self, put: Callable[[Event], Awaitable[None]]) -> None:

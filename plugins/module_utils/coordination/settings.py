@@ -24,22 +24,32 @@ from .lease import TTL
 from .probe import Probe, api_server_probe
 
 POLL_SECONDS = 5.0
+REGISTRY_SECONDS = 60.0
 OPTIONS: dict[str, Any] = S3 | {
-    "workloads": {"type": "list", "elements": "raw", "required": True},
+    "workloads": {"type": "list", "elements": "raw"},
     "holder": {"type": "str"},
     "cluster": {"type": "str"},
     "kubernetes": {"type": "dict", "options": KUBERNETES},
+    "registry_namespace": {"type": "str"},
+    "registry_interval": {"type": "float", "default": REGISTRY_SECONDS},
     "ttl": {"type": "float", "default": TTL},
     "poll_interval": {"type": "float", "default": POLL_SECONDS},
     "connections": {"type": "int", "default": CONNECTIONS},
 }
-RULES = {"required_by": {"kubernetes": ["cluster"]}}
+RULES = {
+    "required_by": {"kubernetes": ["cluster"], "registry_namespace": ["kubernetes"]},
+    "required_one_of": [["workloads", "kubernetes"]],
+}
 CHECKER = ArgumentChecker("event source", noun="argument", empty_is_unset=True)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What to lead, watch and report. `cluster` is the cluster whose health this process reports, if any."""
+    """What to lead, watch and report. `cluster` is the cluster whose health this process reports, if any.
+
+    With `follow_drpcs` the workloads are the DRPlacementControls that exist on the cluster of `connection`. The health of the registries
+    in `registry_namespace` of that cluster is checked each `registry_interval` seconds.
+    """
 
     workloads: Sequence[WorkloadRef]
     holder: str
@@ -51,10 +61,16 @@ class Settings:
     health_interval: float = INTERVAL
     instance: str = field(default_factory=lambda: secrets.token_hex(8))
     store: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    follow_drpcs: bool = False
+    connection: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    registry_namespace: str = ""
+    registry_interval: float = REGISTRY_SECONDS
 
     def __post_init__(self) -> None:
         if self.poll <= 0:
             raise BadOptions(f"poll_interval is {self.poll:g}: set more than 0.")
+        if self.registry_interval < 1:
+            raise BadOptions(f"registry_interval is {self.registry_interval:g}: set at least 1.")
         if self.connections < 2:
             raise BadOptions(f"connections is {self.connections}: set at least 2, one for leases and one for polls.")
 
@@ -65,7 +81,7 @@ class Settings:
         if problems:
             raise BadOptions(f"openfleet.clusters.s3_coordination cannot start: {'; '.join(problems)}.")
         return cls(
-            workloads=parse_workloads(values["workloads"]),
+            workloads=parse_workloads(values["workloads"]) if "workloads" in values else [],
             holder=values.get("holder") or values.get("cluster") or socket.gethostname(),
             ttl=values["ttl"],
             poll=values["poll_interval"],
@@ -73,6 +89,10 @@ class Settings:
             cluster=values.get("cluster", ""),
             probe=api_server_probe(values["kubernetes"]) if "kubernetes" in values else None,
             store={name: value for name, value in values.items() if name in S3},
+            follow_drpcs="workloads" not in values,
+            connection=values.get("kubernetes", {}),
+            registry_namespace=values.get("registry_namespace", ""),
+            registry_interval=values["registry_interval"],
         )
 
 

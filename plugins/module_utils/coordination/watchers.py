@@ -8,6 +8,7 @@ A poll is a conditional GET: the store sends no content while nothing has change
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from ..s3.store import ObjectStore
 from .documents import DocumentStore, WorkloadRef
@@ -27,11 +28,11 @@ class StateWatcher:
         self._workers, self._errors, self._emit = workers, errors, emit
         self._last = State()
 
-    async def run(self, interval: float) -> None:
+    async def run(self, interval: Callable[[], float]) -> None:
         while True:
             async with self._errors.tolerate(f"state of {self._workload}"):
                 self._compare(await self._workers.poll(self._states.read, self._last))
-            await asyncio.sleep(interval)
+            await asyncio.sleep(interval())
 
     def _compare(self, state: State) -> None:
         last, self._last = self._last, state

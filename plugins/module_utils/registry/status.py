@@ -20,8 +20,13 @@ LAST_SEEN_INTERVAL = timedelta(minutes=1)
 SUMMARY_LIMIT = 32768
 
 
-def next_status(registry: ClusterRegistry, checked: Mapping[str, ClusterHealth], now: datetime) -> Object:
-    """The status after a check. A cluster that did not answer keeps its last known version and lastSeen."""
+def next_status(
+    registry: ClusterRegistry, checked: Mapping[str, ClusterHealth], now: datetime, interval: timedelta = LAST_SEEN_INTERVAL
+) -> Object:
+    """The status after a check. A cluster that did not answer keeps its last known version and lastSeen.
+
+    One that did gets a new lastSeen after `interval`.
+    """
     health: dict[str, ClusterHealth] = {}
     for cluster in registry.clusters:
         before, new = registry.health.get(cluster.name), checked.get(cluster.name)
@@ -30,7 +35,7 @@ def next_status(registry: ClusterRegistry, checked: Mapping[str, ClusterHealth],
                 health[cluster.name] = before
             continue
         last_seen = before.last_seen if before else None
-        if new.reachable and (last_seen is None or not timedelta(0) <= now - last_seen < LAST_SEEN_INTERVAL):
+        if new.reachable and (last_seen is None or not timedelta(0) <= now - last_seen < interval):
             last_seen = now
         health[cluster.name] = replace(new, last_seen=last_seen, version=new.version or (before.version if before else ""))
     status: Object = {

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from ..common.types import Object
@@ -24,7 +24,7 @@ from .model import (
     with_clusters,
     without_clusters,
 )
-from .status import next_status, without_times
+from .status import LAST_SEEN_INTERVAL, next_status, without_times
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,11 @@ class RegistryStore:
         self._require_label(registry)
         return RegistryChange(self._hub.delete(registry.raw, checked=True, dry_run=self._check_mode), registry, None)
 
-    def write_status(self, namespace: str, name: str, checked: Mapping[str, ClusterHealth], now: datetime) -> RegistryChange:
-        """Write the results of a health check."""
-        return retry_on_conflict(lambda: self._write_status(self.get(namespace, name), checked, now))
+    def write_status(
+        self, namespace: str, name: str, checked: Mapping[str, ClusterHealth], now: datetime, interval: timedelta = LAST_SEEN_INTERVAL
+    ) -> RegistryChange:
+        """Write the results of a health check. One that differs only in lastSeen is written once in `interval`."""
+        return retry_on_conflict(lambda: self._write_status(self.get(namespace, name), checked, now, interval))
 
     def _change(
         self, namespace: str, name: str, change: Callable[[ClusterRegistry], tuple[RegisteredCluster, ...]], *, create: bool
@@ -108,9 +110,11 @@ class RegistryStore:
         written = self._hub.patch(before.raw, after.spec_change(), dry_run=self._check_mode)
         return RegistryChange(True, before, ClusterRegistry.from_object(written))
 
-    def _write_status(self, registry: ClusterRegistry, checked: Mapping[str, ClusterHealth], now: datetime) -> RegistryChange:
+    def _write_status(
+        self, registry: ClusterRegistry, checked: Mapping[str, ClusterHealth], now: datetime, interval: timedelta
+    ) -> RegistryChange:
         self._require_label(registry)
-        before, status = registry.status, next_status(registry, checked, now)
+        before, status = registry.status, next_status(registry, checked, now, interval)
         if before == status:
             return RegistryChange(False, registry, registry)
         subresource = "" if self._kind == CONFIG_MAP else "status"

@@ -130,6 +130,32 @@ def test_slow_consumer_of_events_delays_no_renewal(faulty: tuple[Proxy, Options]
     asyncio.run(scenario())
 
 
+def test_leases_follow_the_workloads_that_exist(bucket: Options) -> None:
+    store, other = connect(bucket), WorkloadRef("shop", "search")
+
+    async def scenario() -> None:
+        async with running(store, workloads=[]) as run:
+            run.manager.follow([WORKLOAD])
+            await run.next("leader_acquired")
+            run.manager.follow([WORKLOAD, other])
+            assert (await run.next("leader_acquired", 2))["name"] == "search"
+            run.manager.follow([other])
+            lost = await run.next("leader_lost")
+            assert (lost["name"], lost["epoch"]) == ("database", 1)
+            await run.until(lambda: not read_lock(documents(store), WORKLOAD).holder, "the release of the lease")
+            # Twice before the first release can be over: no two contenders of one process for one lease.
+            for _each in range(2):
+                run.manager.follow([])
+                run.manager.follow([WORKLOAD, other])
+            again = await run.next("leader_acquired", 3)
+            assert len(run.manager.leases) == 2
+            await run.until(lambda: {event["name"] for event in run.of("leader_acquired")[2:]} == {"database", "search"}, "both")
+            assert again["epoch"] == 2
+
+    asyncio.run(scenario())
+    assert [read_lock(documents(store), WORKLOAD).holder, read_lock(documents(store, other), other).holder] == ["", ""]
+
+
 @pytest.mark.soak
 def test_many_leases_share_few_connections(faulty: tuple[Proxy, Options], soak: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Lease, "renew_interval", 1.0)

@@ -22,6 +22,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.interfaces i
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.kinds import (
     CLUSTER_VIEW,
+    DRPC,
     MANIFEST_WORK,
     PLACEMENT,
     PLACEMENT_DECISION,
@@ -30,6 +31,8 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.kinds import
     VRG,
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.stamps import EPOCH, position
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.kinds import known_resource
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.errors import Fenced
 
 from ..support.acm_agent_standin import AgentStandIn
@@ -196,3 +199,9 @@ def test_placement_rule_is_refused(acm: Access, drpc: Object) -> None:
     drpc["spec"]["placementRef"]["kind"] = "PlacementRule"
     with pytest.raises(BadPlacement, match="only a Placement can be used"):
         AcmPlacement(acm.kube).read(drpc)
+
+
+@pytest.mark.parametrize(("api_version", "kind"), [*((version, kind) for kind, version in VERSIONS.items()), (RAMEN, VRG), (RAMEN, DRPC)])
+def test_registered_kind_is_what_the_server_discovers(acm: Access, api_version: str, kind: str) -> None:
+    kube = Kube.connect({"kubeconfig": str(acm.kubeconfig)})
+    assert kube._mapper.discover(api_version, kind) == known_resource(api_version, kind)  # noqa: SLF001 - around the registry

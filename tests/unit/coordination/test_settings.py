@@ -41,6 +41,9 @@ def test_values_have_the_types_of_their_options() -> None:
         ({"connections": 1}, "at least 2"),
         ({"kubernetes": {}}, "kubernetes needs cluster"),
         ({"cluster": "east", "kubernetes": {"kubeconfg": "x"}}, "did you mean kubeconfig"),
+        ({"workloads": ""}, "one of the arguments workloads, kubernetes is required"),
+        ({"registry_namespace": "dr"}, "registry_namespace needs kubernetes"),
+        ({"registry_interval": 0.5}, "set at least 1"),
         ({"secret_key": ["hunter2"]}, "secret_key must be a string, not a list"),
     ],
 )
@@ -48,3 +51,11 @@ def test_bad_arguments_get_one_clear_message(changes: dict[str, Any], expected: 
     with pytest.raises(BadOptions, match=expected) as raised:
         Settings.from_arguments(REQUIRED | changes)
     assert "hunter2" not in str(raised.value)
+
+
+def test_without_workloads_those_of_the_cluster_are_followed() -> None:
+    cluster = {"cluster": "east", "kubernetes": {"kubeconfig": "/etc/kubeconfig"}}
+    settings = Settings.from_arguments({"bucket": "coordination", "registry_namespace": "dr"} | cluster)
+    assert (settings.follow_drpcs, settings.workloads, settings.connection["kubeconfig"]) == (True, [], "/etc/kubeconfig")
+    assert (settings.registry_namespace, settings.registry_interval) == ("dr", 60)
+    assert not Settings.from_arguments(REQUIRED | cluster).follow_drpcs

@@ -26,6 +26,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors imp
     Conflict,
     Gone,
     KubeError,
+    ReadOnly,
     ServerError,
     TooManyRequests,
     Unauthorized,
@@ -430,3 +431,11 @@ def test_a_server_without_server_side_apply_is_told_apart(server: FaultyServer, 
     server.answers = [Answer(415, {"kind": "Status", "message": "unsupported"})]
     with pytest.raises(KubeError, match=r"server-side apply needs Kubernetes 1.22 or newer"):
         kube.apply(ITEM)
+
+
+@pytest.mark.parametrize("write", ["create", "replace", "apply", "patch", "delete"])
+def test_connection_that_only_reads_sends_no_write(write: str) -> None:
+    kube = Kube(Target("http://127.0.0.1:1"), read_only=True)
+    with pytest.raises(ReadOnly, match="only reads"):
+        getattr(kube, write)(ITEM, *([{}] if write == "patch" else []))
+    assert kube.requests == 0

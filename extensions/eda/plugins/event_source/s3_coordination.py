@@ -26,9 +26,10 @@ options:
     description:
       - The workloads to lead and watch, each as C(<namespace>/<name>) of its C(DRPlacementControl), or as a dictionary
         with C(namespace) and C(name).
+      - If not set, the source follows the C(DRPlacementControl) objects of the cluster that O(kubernetes) describes. It
+        contends for a lease when one is created, and releases it when that is deleted.
     type: list
     elements: raw
-    required: true
   holder:
     description: Name of this contender, for people to read. Defaults to O(cluster), or else to the host name.
     type: str
@@ -43,7 +44,17 @@ options:
         (C(kubeconfig), C(context)...).
       - If set, the reported health says whether the API server answers and accepts the credentials. Otherwise it only
         says that this source runs.
+      - Required if O(workloads) is not set, or if O(registry_namespace) is set.
     type: dict
+  registry_namespace:
+    description:
+      - If set, the source checks the clusters of each C(ClusterRegistry) in this namespace of O(cluster), and updates its
+        status. Of several sources for one cluster only one does.
+    type: str
+  registry_interval:
+    description: Interval in seconds at which registered clusters are checked.
+    type: float
+    default: 60
   ttl:
     description:
       - Duration of a lease without renewal, in seconds. The holder renews it at half of this time. Set the same value
@@ -80,7 +91,9 @@ EXAMPLES = r"""
     - openfleet.clusters.s3_coordination:
         bucket: coordination
         cluster: east
-        workloads: [shop/database]
+        kubernetes:
+          kubeconfig: /etc/openfleet/kubeconfig
+        registry_namespace: openfleet-system
   rules:
     - name: Begin to lead
       condition: event.type == "leader_acquired"
@@ -93,8 +106,8 @@ EXAMPLES = r"""
 # path.
 sys.path.insert(0, str(Path(__file__).absolute().parents[7]))
 
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.coordination_source import CoordinationSource  # noqa: E402
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.signals import restore_signals  # noqa: E402
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.manager import LeaseManager  # noqa: E402
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.settings import Settings  # noqa: E402
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.errors import S3Error  # noqa: E402
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import ObjectStore, connect  # noqa: E402
@@ -111,7 +124,7 @@ async def main(queue: asyncio.Queue[Any], args: dict[str, Any]) -> None:
     restore_signals()
     store = connect(settings.store, settings.connections)
     await check_store(store, f"Bucket {settings.store['bucket']} at {settings.store.get('endpoint_url') or 'AWS'}")
-    await LeaseManager(store, settings).run(queue.put)
+    await CoordinationSource(store, settings).run(queue.put)
 
 
 async def check_store(store: ObjectStore, store_name: str) -> None:
