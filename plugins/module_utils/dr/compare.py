@@ -114,7 +114,7 @@ class ComparingReader:
             f"all {kind}",
             lambda: both.active.reader.list(clusters, api_version, kind, namespace),
             lambda other: other.reader.list(clusters, api_version, kind, namespace),
-            lambda one, two: answer_differences(_by_name(one), _by_name(two), both.names()),
+            lambda one, two: list_differences(one, two, both.names()),
         )
 
     def forget(self, clusters: Sequence[str], ref: ObjectRef) -> None:
@@ -175,6 +175,10 @@ def answer_differences(one: Mapping[str, Answer], two: Mapping[str, Answer], mod
         elif type(first) is not type(second):
             found.append(f"{name}: {_both(modes, _described(first), _described(second))}")
     return found
+
+
+def list_differences(one: Mapping[str, ListAnswer], two: Mapping[str, ListAnswer], modes: tuple[str, str]) -> list[str]:
+    return answer_differences(_by_name(one), _by_name(two), modes)
 
 
 def _by_name(answers: Mapping[str, ListAnswer]) -> dict[str, Answer]:

@@ -6,18 +6,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..common.third_party import urllib3
 from ..kube.client import Kube
-from ..kube.untrusted import kubeconfig_of, target_of
-from ..registry.clients import ClusterClients
-from ..registry.model import REGISTRY
-from ..registry.store import RegistryStore
 from ..s3.store import ObjectStore
 from .acm.deployer import AcmDeployer
 from .acm.directory import AcmDirectory
 from .acm.placement import AcmPlacement
 from .acm.reader import AcmReader
 from .compare import ComparingDirectory, ComparingPlacement, ComparingReader, Comparison, Readers
+from .connections import Connections
 from .direct.deployer import DirectDeployer
 from .direct.directory import DirectDirectory
 from .direct.peers import Peers
@@ -50,7 +46,8 @@ class Modes:
         self._namespace = namespace
         self._store = store
         self._writer = writer
-        self._clients: dict[tuple[float, bool], ClusterClients] = {}
+        self._connections = Connections(kube, namespace)
+        self._reading = Connections(kube, namespace, read_only=True)
 
     def access(self) -> Access:
         """Read the settings, and connect as they say."""
@@ -59,9 +56,14 @@ class Modes:
         active = self._direct(settings) if direct else self._acm(settings)
         if not settings.compare:
             return active
-        other = self._direct_readers if settings.mode == ACM else self._acm_readers
         readers = Readers(active.mode, active.directory, active.reader, active.placement)
-        comparison = Comparison(readers, ACM if direct else DIRECT, lambda: other(settings, read_only=True), settings.timeout)
+
+        def other() -> Readers:
+            if direct:
+                return self._acm_readers(self._reading.hub(settings), create_views=False)
+            return self._direct_readers(self._reading.peers(settings))
+
+        comparison = Comparison(readers, ACM if direct else DIRECT, other, settings.timeout)
         return Access(
             active.mode,
             ComparingDirectory(comparison),
@@ -72,33 +74,18 @@ class Modes:
         )
 
     def _direct(self, settings: DrSettings) -> Access:
-        peers = self._peers(settings)
-        readers = self._direct_readers(settings, peers=peers)
+        peers = self._connections.peers(settings)
+        readers = self._direct_readers(peers)
         return Access(DIRECT, readers.directory, readers.reader, DirectDeployer(peers), readers.placement)
 
     def _acm(self, settings: DrSettings) -> Access:
-        hub = self._hub(settings)
-        readers = self._acm_readers(settings, hub=hub)
+        hub = self._connections.hub(settings)
+        readers = self._acm_readers(hub)
         return Access(ACM, readers.directory, readers.reader, AcmDeployer(hub), readers.placement)
 
-    def _direct_readers(self, settings: DrSettings, *, read_only: bool = False, peers: Peers | None = None) -> Readers:
-        peers = peers or self._peers(settings, read_only=read_only)
-        placement = DirectPlacement(self._store, self._writer)
-        return Readers(DIRECT, DirectDirectory(self._kube, peers.registry), DirectReader(peers), placement)
+    def _direct_readers(self, peers: Peers) -> Readers:
+        directory, placement = DirectDirectory(self._kube, peers.registry), DirectPlacement(self._store, self._writer)
+        return Readers(DIRECT, directory, DirectReader(peers), placement)
 
-    def _acm_readers(self, settings: DrSettings, *, read_only: bool = False, hub: Kube | None = None) -> Readers:
-        hub = hub or self._hub(settings, read_only=read_only)
-        return Readers(ACM, AcmDirectory(hub), AcmReader(hub, create_views=not read_only), AcmPlacement(hub))
-
-    def _peers(self, settings: DrSettings, *, read_only: bool = False) -> Peers:
-        registry = RegistryStore(self._kube, REGISTRY).get(self._namespace, settings.registry)
-        key = (settings.timeout, read_only)
-        if key not in self._clients:
-            self._clients[key] = ClusterClients(self._kube, self._namespace, settings.timeout, read_only=read_only)
-        return Peers(registry, self._clients[key], settings.timeout)
-
-    def _hub(self, settings: DrSettings, *, read_only: bool = False) -> Kube:
-        target = self._kube.target
-        if settings.acm_hub_secret:
-            target = target_of(kubeconfig_of(self._kube.get("v1", "Secret", settings.acm_hub_secret, self._namespace)))
-        return Kube(target, urllib3.Timeout(total=settings.timeout), tries=2, read_only=read_only)
+    def _acm_readers(self, hub: Kube, *, create_views: bool = True) -> Readers:
+        return Readers(ACM, AcmDirectory(hub), AcmReader(hub, create_views=create_views), AcmPlacement(hub))

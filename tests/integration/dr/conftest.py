@@ -10,7 +10,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.upstream import a
 
 from ..support.dr_kinds import installed, view_crd_standin
 
-RAMEN_KINDS = ("DRPlacementControl", "DRCluster", "VolumeReplicationGroup")
+RAMEN_KINDS = ("DRPlacementControl", "DRPolicy", "DRCluster", "VolumeReplicationGroup")
 ACM_KINDS = ("ManagedCluster", "Placement", "PlacementDecision", "ManifestWork")
 
 

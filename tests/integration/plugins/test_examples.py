@@ -200,7 +200,9 @@ def test_examples_of_registries(hub: Access, tmp_path: Path) -> None:
             hub.kubectl("create", "secret", "generic", name, "-n", "dr", kubeconfig)
         register, policy, check, show, *remove = examples("cluster_registry")
         with policies(hub):
-            played = run(hub, tmp_path, [register, policy, check, show, *examples("cluster_registry_info"), *remove])
+            played = run(
+                hub, tmp_path, [register, policy, check, show, *examples("cluster_registry_info"), *examples("dr_migration_info"), *remove]
+            )
         assert hub.get("secret", "west-admin", "-n", "dr")
     finally:
         hub.kubectl("delete", "namespace", "dr", "--wait=false")
@@ -210,6 +212,9 @@ def test_examples_of_registries(hub: Access, tmp_path: Path) -> None:
     assert played["Show the unhealthy clusters"].result["msg"] == reasons
     assert played["Show the unreachable clusters"].result["msg"] == ["west"]
     assert played["Show the clusters whose credentials need attention"].result["msg"] == ["dr1", "dr2"]
+    left = played["Show what is left to do"].result["msg"]
+    assert left[0] == "Set dr_mode: acm, compare: true in ConfigMap dr/dr-settings."
+    assert len(left) == 3
     assert played["Delete the registry and keep the Secrets"].changed
 
 
