@@ -5,16 +5,19 @@ A test that needs such a file has the marker of it and runs on a stand-in where 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.crds import AGENTS_CRD, load_crd
+from ansible_collections.openfleet.clusters.extensions.sandbox.replication.setup import UPSTREAM_CRDS
 from ansible_collections.openfleet.clusters.tests.integration.support import metallb_crds as metallb
 from ansible_collections.openfleet.clusters.tests.integration.support.osac_crd import stand_in
 
 MISSING = "missing"
+RAMEN_CRDS = ("Ramen's CRDs; older ones of its Go module took their place", f"{UPSTREAM_CRDS}=FOLDER, with a folder ramen in it")
 OSAC_CRDS = ("OSAC's CRDs; a stand-in took their place", "--osac-crds=FOLDER")
 METALLB_CRDS = ("MetalLB's CRDs; a stand-in took their place", "--metallb-crds=FOLDER")
 AGENT_CRDS = ("the infrastructure operator's CRD of Agents; a stand-in took its place", "--agent-crds=FOLDER")
@@ -34,6 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "osac_crds: uses OSAC's CRDs")
     config.addinivalue_line("markers", "metallb_crds: uses MetalLB's CRDs")
     config.addinivalue_line("markers", "agent_crds: uses the infrastructure operator's CRD of Agents")
+    config.addinivalue_line("markers", "ramen_crds: uses Ramen's CRDs")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -41,6 +45,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         if item.get_closest_marker(marker) and not item.config.getoption(marker):
             # A property of the report, so that it also comes from a worker of pytest-xdist.
             item.user_properties.append((MISSING, missing))
+    if item.get_closest_marker("ramen_crds") and not os.environ.get(UPSTREAM_CRDS):
+        item.user_properties.append((MISSING, RAMEN_CRDS))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

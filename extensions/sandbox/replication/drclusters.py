@@ -46,7 +46,7 @@ def _fencing(fence: str, known: Mapping[str, Object], is_complete: bool) -> tupl
 
 
 def _maintenance_mode(before: Object, is_active: bool, now: str) -> Object:
-    known = next(iter(before.get("maintenanceModes") or []), {})
+    known: Object = next(iter(before.get("maintenanceModes") or []), {})
     status, reason = (TRUE, "Activated") if is_active else (FALSE, "Activating")
     condition = Condition("FailoverActivated", status, reason, "Failover maintenance mode of the storage")
     return {

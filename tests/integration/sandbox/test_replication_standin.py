@@ -14,6 +14,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.replication.appli
 from ansible_collections.openfleet.clusters.extensions.sandbox.replication.member import FINALIZER
 from ansible_collections.openfleet.clusters.extensions.sandbox.replication.setup import CONFIG_MAP, KEY, NAMESPACE, bucket_of
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
+from ansible_collections.openfleet.clusters.extensions.sandbox.screen import UserError
 
 from ..support.replication import RAMEN, Protected, soon
 
@@ -291,3 +292,17 @@ def test_storage_maintenance_is_activated_for_a_failover_that_needs_it(applicati
         soon(lambda: not modes(), "the mode ends with the failover")
     finally:
         west.delete(cluster)
+
+
+def test_stand_in_that_has_crashed_is_named_and_continues_after_up(application: Protected, sandbox: Sandbox) -> None:
+    application.deploy("east", "west")
+    (victim,) = [process for process in sandbox.status() if process.name == "replication-standin"]
+    os.kill(victim.pid, signal.SIGKILL)
+    soon(lambda: not next(process for process in sandbox.status() if process.pid == victim.pid).running, "it has ended")
+    with pytest.raises(UserError, match="replication-standin of replication-standin has ended"):
+        sandbox.check()
+    application.write("east", "meanwhile")
+    application.group("west", "secondary", action="Failover")
+    sandbox.up()
+    application.until_state("west", "Secondary")
+    application.until_read("west", "meanwhile")
