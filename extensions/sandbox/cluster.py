@@ -82,10 +82,10 @@ class Cluster:
         """Run kubectl on this cluster, in its folder."""
         await run([self._binaries["kubectl"], "--kubeconfig=kubeconfig", *arguments], self.folder)
 
-    async def apply(self, file: str, objects: list[dict[str, Any]]) -> None:
-        """Apply the objects; `file` in the cluster's folder holds them."""
+    async def apply(self, file: str, objects: list[dict[str, Any]], force: bool = False) -> None:
+        """Apply the objects; `file` in the cluster's folder holds them. `force` takes fields from others who have changed them."""
         write_json(self.folder / file, {"apiVersion": "v1", "kind": "List", "items": objects})
-        await self.kubectl("apply", "--server-side", "-f", file)
+        await self.kubectl("apply", "--server-side", *(["--force-conflicts"] if force else []), "-f", file)
 
     async def install_crds(self, file: str, definitions: list[dict[str, Any]]) -> None:
         """Apply the CRDs and return when their kinds are served."""

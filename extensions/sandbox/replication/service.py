@@ -30,17 +30,19 @@ class Replication:
         if names == self._clusters and (self._process is None or self._process.running):
             return
         await self.stop()
-        if clusters:
+        if names != self._clusters:
+            # Not after a crash: a test may have changed the address of a store.
             s3 = read_json(store.folder / "s3.json")
             await asyncio.to_thread(create_buckets, names, s3)
             await asyncio.gather(*(self._prepare(cluster, names, s3) for cluster in clusters))
+            self._clusters = names
+        if clusters:
             await self._start(clusters)
-        self._clusters = names
 
     async def _prepare(self, cluster: Cluster, names: Sequence[str], s3: dict[str, str]) -> None:
         if cluster.name not in self._clusters:
             await cluster.install_crds("replication_crds.json", cluster_crds())
-        await cluster.apply("replication.json", cluster_objects(names, s3))
+        await cluster.apply("replication.json", cluster_objects(names, s3), force=True)
 
     async def _start(self, clusters: Sequence[Cluster]) -> None:
         self._folder.mkdir(exist_ok=True, mode=0o700)

@@ -18,6 +18,7 @@ import yaml
 from ansible_collections.openfleet.clusters.extensions.dev.lint import GATES, SLOWEST
 from ansible_collections.openfleet.clusters.extensions.sandbox.__main__ import _parser
 from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.status import FAULT, Faults
+from ansible_collections.openfleet.clusters.extensions.sandbox.replication import faults as replication
 from ansible_collections.openfleet.clusters.plugins.doc_fragments import kubernetes, s3
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.metrics import PREFIX, Metrics, State
@@ -321,6 +322,13 @@ def test_guide_names_no_fault_that_the_stand_in_does_not_know() -> None:
     words = [word.replace("SECONDS", "1") for word in re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)]
     faults = Faults.of({"metadata": {"annotations": {FAULT: ",".join(words)}}})
     assert faults == Faults(never_available=True, degraded=True, lose_node=True, slow=1.0)
+
+
+def test_guide_names_every_fault_of_the_stand_in_for_replication() -> None:
+    section = read(ROOT / "docs" / "sandbox.md").text.partition("### Replication faults")[2].partition("\n### ")[0]
+    named = set(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE))
+    timed = {f"{word}=SECONDS" for word in (*replication.STEPS, replication.INTERVAL, replication.LAG)}
+    assert named == timed | set(replication.WORDS)
 
 
 def test_reference_names_every_field_phase_and_column_of_an_order() -> None:
