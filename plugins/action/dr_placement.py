@@ -51,6 +51,7 @@ class ActionModule(DrAction):
         result = {
             "changed": any(after["changed"] for after in placements),
             "placements": placements,
+            "differences": reconciler.differences,
             "diff": [diff_of(before, after) for before, after in done if after["changed"]],
         }
         failures = [after for after in placements if after["ended"] == "Failed"]

@@ -13,14 +13,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import DocumentStore, WorkloadRef
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import read_lock
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.ask import (
-    PROTECT,
-    UNPROTECT,
-    is_done,
-    new_drpc,
-    spec_change,
-    with_change,
-)
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr import ask
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.copies import Ask
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.kinds import DRPC, RAMEN
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.observe import asked_of
@@ -45,14 +38,14 @@ class ActionModule(DrAction):
     def recover(self, kube: Kube, store: ObjectStore, parameters: dict[str, Any]) -> dict[str, Any]:
         workload, request = WorkloadRef(parameters["namespace"], parameters["name"]), parameters["request"]
         drpc = self._find(kube, workload)
-        if drpc is None and request not in (PROTECT, UNPROTECT):
+        if drpc is None and request not in (ask.PROTECT, ask.UNPROTECT):
             raise NotFound(f"This cluster has no DRPlacementControl {workload}: check the name, or protect the workload first.")
-        if request == UNPROTECT:
+        if request == ask.UNPROTECT:
             change, changed = {}, drpc is not None and "deletionTimestamp" not in drpc["metadata"]
         elif drpc is None:
-            change, changed = new_drpc(workload.namespace, workload.name, parameters)["spec"], True
+            change, changed = ask.new_drpc(workload.namespace, workload.name, parameters)["spec"], True
         else:
-            change = spec_change(request, drpc, State.from_document(self.state(store, workload)), parameters)
+            change = ask.spec_change(request, drpc, State.from_document(self.state(store, workload)), parameters)
             changed = bool(change)
         result: dict[str, Any] = {"changed": changed, "spec": change, "diff": _diff(drpc, change)}
         if self.check_mode:
@@ -64,20 +57,20 @@ class ActionModule(DrAction):
         return result | {"placement": self._info(kube, store, workload)}
 
     def _change(self, kube: Kube, workload: WorkloadRef, drpc: Object | None, parameters: dict[str, Any], change: Object) -> None:
-        if parameters["request"] == UNPROTECT:
+        if parameters["request"] == ask.UNPROTECT:
             kube.delete(drpc or {})
         elif drpc is None:
-            kube.create(new_drpc(workload.namespace, workload.name, parameters))
+            kube.create(ask.new_drpc(workload.namespace, workload.name, parameters))
         else:
             kube.patch(drpc, {"spec": change}, checked=False)
 
     def _plan(self, kube: Kube, store: ObjectStore, parameters: dict[str, Any], drpc: Object | None, change: Object) -> Object:
         workload = WorkloadRef(parameters["namespace"], parameters["name"])
         if drpc is None:
-            return {"plan": ["create the DRPlacementControl"] if parameters["request"] == PROTECT else [], "obstacles": []}
-        deleting = parameters["request"] == UNPROTECT
+            return {"plan": ["create the DRPlacementControl"] if parameters["request"] == ask.PROTECT else [], "obstacles": []}
+        deleting = parameters["request"] == ask.UNPROTECT
         planned = self.reconciler(kube, store, parameters).plan(
-            workload, lambda intent: replace(intent, deleting=True) if deleting else with_change(intent, change)
+            workload, lambda intent: replace(intent, deleting=True) if deleting else ask.with_change(intent, change)
         )
         if planned is None:
             return {"plan": [], "obstacles": []}
@@ -94,9 +87,9 @@ class ActionModule(DrAction):
                 display.display(current)
                 shown = current
             if drpc is None:
-                return {} if parameters["request"] == UNPROTECT else {"failed": True, "msg": f"{workload} was deleted meanwhile."}
-            ask, asked, state = Ask.of(read_intent(drpc)), asked_of(document.intent), State.from_document(document)
-            if parameters["request"] != UNPROTECT and is_done(parameters["request"], ask, asked, state):
+                return {} if parameters["request"] == ask.UNPROTECT else {"failed": True, "msg": f"{workload} was deleted meanwhile."}
+            wanted, asked, state = Ask.of(read_intent(drpc)), asked_of(document.intent), State.from_document(document)
+            if parameters["request"] != ask.UNPROTECT and ask.is_done(parameters["request"], wanted, asked, state):
                 return {}
             if time.monotonic() > deadline:
                 return {"failed": True, "msg": f"Not done after {parameters['wait_timeout']:g} s: {current}"}

@@ -152,6 +152,11 @@ placements:
       type: list
       elements: str
       returned: always
+differences:
+  description: Where the other mode of access to the clusters answered otherwise, if C(dr-settings) asks to compare.
+  returned: success
+  type: list
+  elements: str
 """
 
 from typing import Any

@@ -16,18 +16,12 @@ from .model import Intent
 from .state import State
 from .vocabulary import FAILOVER, RELOCATE, Phase, Progression
 
-PROTECT, MOVE_AWAY, MOVE, TEST, END_TEST, UNPROTECT = REQUESTS = (
-    "protect",
-    "failover",
-    "relocate",
-    "test_failover",
-    "end_test",
-    "unprotect",
-)
+PROTECT, FAIL_OVER, MOVE = "protect", "failover", "relocate"
+TEST, END_TEST, UNPROTECT = "test_failover", "end_test", "unprotect"
 # The phases after which the workload runs where it was asked for; what follows prepares the peers for the next move.
 REACHED = {
     PROTECT: (Phase.DEPLOYED, Phase.FAILED_OVER, Phase.RELOCATED),
-    MOVE_AWAY: (Phase.FAILED_OVER,),
+    FAIL_OVER: (Phase.FAILED_OVER,),
     MOVE: (Phase.RELOCATED,),
     END_TEST: (Phase.DEPLOYED, Phase.FAILED_OVER, Phase.RELOCATED),
 }
@@ -76,9 +70,16 @@ def spec_change(request: str, drpc: Object, state: State, options: Mapping[str, 
 
 def with_change(intent: Intent, change: Mapping[str, Any]) -> Intent:
     """The intent after the change of the spec, for a plan."""
-    names = {"action": "action", "preferredCluster": "preferred", "failoverCluster": "failover", "dryRun": "dry_run"}
-    values = {names[name]: value or (False if name == "dryRun" else "") for name, value in change.items()}
-    return replace(intent, generation=intent.generation + 1, **values)
+    given = {"action": intent.action, "preferredCluster": intent.preferred, "failoverCluster": intent.failover, "dryRun": intent.dry_run}
+    spec = given | dict(change)
+    return replace(
+        intent,
+        generation=intent.generation + 1,
+        action=str(spec["action"] or ""),
+        preferred=str(spec["preferredCluster"] or ""),
+        failover=str(spec["failoverCluster"] or ""),
+        dry_run=bool(spec["dryRun"]),
+    )
 
 
 def is_done(request: str, ask: Ask, asked: Asked, state: State) -> bool:

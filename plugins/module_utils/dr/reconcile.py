@@ -38,6 +38,7 @@ from .state import State
 from .vocabulary import TRUE, Phase
 
 ROUNDS = 60
+REFUSALS = ("RequestValid", "RequestInProgress", "TestInProgress")  # of a request that is not begun, while another one goes on
 SECONDS = 60.0
 
 
@@ -114,13 +115,18 @@ class Reconciler:
         self._keep = keep_history
         self._pause = pause
 
+    @property
+    def differences(self) -> list[str]:
+        """Where the other mode of access answered otherwise, if the settings ask to compare."""
+        return self._access.differences
+
     def lead(self, workload: WorkloadRef, epoch: int) -> Result:
         """Record and act under the epoch until there is nothing to do now, a gate is closed, or the time is over."""
         result, run = Result(workload), self._run(workload)
         try:
             self._lead(run, epoch, result)
         except (Fenced, StaleRevision, SupersededError) as error:
-            result.ended = {SupersededError: "Superseded"}.get(type(error), type(error).__name__)
+            result.ended = "Superseded" if isinstance(error, SupersededError) else type(error).__name__
             result.message = str(error)
         return result
 
@@ -294,4 +300,6 @@ def would_do(steps: list[Step]) -> tuple[list[str], list[str], list[str]]:
     """What a plan says: the phases and progressions it passes, the first actions, and what stands in its way."""
     passed = list(dict.fromkeys(_position(taken.state) for taken in steps))
     last = steps[-1]
-    return passed, [describe(action) for action in last.actions], [str(wait) for wait in last.waits]
+    # A gate that the first actions open is no obstacle.
+    obstacles = [wait for wait in last.waits if not last.actions or wait.gate in REFUSALS]
+    return passed, [describe(action) for action in last.actions], [str(wait) for wait in obstacles]

@@ -107,9 +107,8 @@ def diff_of(before: Object, after: Object) -> Object:
     header = f"{after['namespace']}/{after['name']}"
 
     def text(info: Object, actions: list[str]) -> str:
-        return "".join(f"{name}: {info[name]}\n" for name in ("phase", "progression", "home")) + "".join(
-            f"action: {each}\n" for each in actions
-        )
+        lines = [f"{name}: {info[name]}" for name in ("phase", "progression", "home")] + [f"action: {each}" for each in actions]
+        return "".join(f"{each}\n" for each in lines)
 
     return {"before_header": header, "after_header": header, "before": text(before, []), "after": text(after, after["actions"])}
 

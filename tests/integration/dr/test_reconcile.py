@@ -155,15 +155,8 @@ def test_leader_that_is_killed_after_it_recorded_a_step_is_continued_by_the_next
         assert dr.application.get("west")["spec"]["replicationState"] == "secondary", "nothing is done before it is recorded"
     epoch = dr.acquire("west")
     dr.lead_until("west", epoch, "FailedOver", "Completed")
-    revisions = [entry["revision"] for entry in StateHistory(dr)]
+    revisions = [entry["revision"] for entry in dr.history()]
     assert revisions == list(range(1, len(revisions) + 1))
-
-
-def StateHistory(dr: Recovery) -> list[dict[str, int]]:  # noqa: N802
-    from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import DocumentStore
-    from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import History
-
-    return History(DocumentStore(dr.store, dr.workload.identity()), dr.workload).entries()
 
 
 def test_leader_whose_term_is_over_changes_nothing(deployed: tuple[Recovery, int]) -> None:

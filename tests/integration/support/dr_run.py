@@ -1,4 +1,7 @@
-"""Reconciles of disaster recovery on two clusters: a process on each, the objects they need, and an application that is protected."""
+"""Reconciles of disaster recovery on two clusters: a process on each, the objects they need, and an application that is protected.
+
+Each process has the permissions of the shipped roles, and reaches its peers with those of the shipped role for peers.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,22 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.replication.setup
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import DocumentStore, WorkloadRef
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import Lease
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import History, StateStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import State as StateDocument
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import StateStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.term import begin_term
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.modes import Modes
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.reconcile import Reconciler, Result
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.registry.model import REGISTRY
 from ansible_collections.openfleet.clusters.plugins.module_utils.registry.store import RegistryStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import connect
 
-from .kubeconfigs import kubeconfig, put_kubeconfig
+from .kubeconfigs import create_account, create_token, put_kubeconfig, with_user
+from .manifests import manifest
 from .replication import RAMEN, Protected
 
 POLICY = "east-west"
+ACCOUNTS = ("peer", "controller")
 SECONDS = 120.0  # what a busy machine may need
 
 
@@ -38,20 +44,20 @@ class Recovery:
         self.store = connect(bucket)
         self.workload = WorkloadRef(self.namespace, "app")
         self._leases: dict[str, Lease] = {}
-        for name, site in self.sites.items():
-            self._register(name, site)
+        self._tokens = {name: install_roles(site.kube, self.namespace) for name, site in self.sites.items()}
+        for site in self.sites.values():
+            self.register(site, self.namespace)
 
-    def _register(self, name: str, site: Access) -> None:
+    def register(self, site: Access, namespace: str) -> None:
         """What a cluster has before anything is protected. Each has its own copy of it all."""
         for peer, access in self.sites.items():
-            put_kubeconfig(site.kube, self.namespace, f"{peer}-kubeconfig", kubeconfig(access))
+            put_kubeconfig(site.kube, namespace, f"{peer}-kubeconfig", with_user(access, token=self._tokens[peer]["peer"]))
             spec = {"region": peer, "s3ProfileName": profile_of(peer)}
             site.kube.apply({"apiVersion": RAMEN, "kind": "DRCluster", "metadata": {"name": peer}, "spec": spec}, force=True)
         entries = [{"name": peer, "kubeconfig_secret": f"{peer}-kubeconfig"} for peer in self.sites]
-        RegistryStore(site.kube, REGISTRY).register(self.namespace, "peers", entries)
+        RegistryStore(site.kube, REGISTRY).register(namespace, "peers", entries)
         policy = {"drClusters": list(self.sites), "schedulingInterval": "1m"}
         site.kube.apply({"apiVersion": RAMEN, "kind": "DRPolicy", "metadata": {"name": POLICY}, "spec": policy}, force=True)
-        del name
 
     def settings(self, site: str, **settings: str) -> None:
         metadata = {"name": "dr-settings", "namespace": self.namespace}
@@ -84,6 +90,9 @@ class Recovery:
     def state(self) -> StateDocument:
         return StateStore(DocumentStore(self.store, self.workload.identity()), self.workload).read()
 
+    def history(self) -> list[dict[str, Any]]:
+        return History(DocumentStore(self.store, self.workload.identity()), self.workload).entries()
+
     def acquire(self, site: str) -> int:
         """Let the process of a cluster lead, after the one that led before has released its lease."""
         for lease in self._leases.values():
@@ -94,7 +103,7 @@ class Recovery:
         return lease.epoch
 
     def reconciler(self, site: str, pause: Callable[[], None] = lambda: None) -> Reconciler:
-        kube = self.sites[site].kube
+        kube = Kube.connect({"kubeconfig": with_user(self.sites[site], token=self._tokens[site]["controller"])})
         access = Modes(kube, self.namespace, self.store, site).access()
         return Reconciler(kube, access, self.store, site, pause=pause)
 
@@ -119,6 +128,22 @@ class Recovery:
         return results
 
 
+def install_roles(kube: Kube, namespace: str) -> dict[str, str]:
+    """Create an account with each shipped role, and return their tokens. The namespace stands for that of the site."""
+    tokens = {}
+    for account in ACCOUNTS:
+        role = manifest(f"dr/{account}_cluster_role")
+        kube.apply(role, force=True)
+        create_account(kube, namespace, account, role["metadata"]["name"])
+        tokens[account] = create_token(kube, namespace, account)
+    for name, where in (("controller", namespace), ("ramen", "ramen-system")):
+        role, binding = manifest(f"dr/{name}_role"), manifest(f"dr/{name}_role_binding")
+        subjects = [{"kind": "ServiceAccount", "name": "controller", "namespace": namespace}]
+        for item in (role, binding | {"subjects": subjects}):
+            kube.apply(item | {"metadata": item["metadata"] | {"namespace": where}}, force=True)
+    return tokens
+
+
 @contextlib.contextmanager
 def recovery(application: Protected, bucket: Mapping[str, str]) -> Iterator[Recovery]:
     """Afterwards nothing is left on the clusters, whatever the test did."""
@@ -132,3 +157,6 @@ def recovery(application: Protected, bucket: Mapping[str, str]) -> Iterator[Reco
                 site.kube.patch(found, {"metadata": {"finalizers": None}}, checked=False)
             for kind, name in (("DRPolicy", POLICY), *(("DRCluster", name) for name in application.sites)):
                 site.kube.delete({"apiVersion": RAMEN, "kind": kind, "metadata": {"name": name}})
+            for account in ACCOUNTS:
+                metadata = {"name": f"{application.namespace}-{account}"}
+                site.kube.delete({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": metadata})

@@ -16,6 +16,7 @@ FOLDER = Path(next(iter(modules.__path__)))
 ROOT = FOLDER.parents[1]
 ALL = sorted(file.stem for file in FOLDER.glob("*.py") if not file.stem.startswith("_"))
 ON_S3 = [name for name in ALL if name.startswith("s3_")]
+ON_BOTH = ["dr_placement", "dr_placement_info", "dr_request"]
 WITHOUT_CLUSTER = ["cluster_template_info", "vm_class_info"]
 ON_KUBERNETES = [name for name in ALL if name not in (*WITHOUT_CLUSTER, *ON_S3)]
 CONNECTED = [*ON_KUBERNETES, *ON_S3]
@@ -112,7 +113,7 @@ def test_action_groups_have_all_modules_with_the_options_that_are_set_for_them()
         "kubernetes": [*ON_KUBERNETES, {"metadata": {"extend_group": ["kubernetes.core.k8s"]}}],
         "cluster": [name for name in ON_KUBERNETES if {"cluster_order", "provider", "api_group"} <= options(name).keys()],
         "cluster_write": [name for name in ON_KUBERNETES if "lock" in options(name)],
-        "s3": ON_S3,
+        "s3": [*ON_BOTH, *ON_S3],
     }
 
 
