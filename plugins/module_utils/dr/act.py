@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 from ..common.types import Object
@@ -17,7 +17,7 @@ from .model import Action, DeleteVRG, DeployVRG, ReleaseDRPC, SetPlacement, Star
 from .modes import Access
 from .observe import Observed
 from .state import State
-from .vocabulary import DRPC_UID, PRIMARY
+from .vocabulary import DRPC_UID
 from .workloads import started, stopped
 
 
@@ -87,12 +87,12 @@ class Actor:
             self._note(acted, name, f"create the DRPlacementControl on {name}", self._access.deployer.apply(name, item, self._stamp))
         return acted
 
-    def delete_copies(self, uids: set[str]) -> Acted:
-        """Begin the deletion of copies on other members, by uid. Their own processes remove the finalizers."""
+    def delete_copies(self, uids: set[str], kept: Collection[str]) -> Acted:
+        """Begin the deletion of copies on other members, by uid, but for those on `kept`. Their own processes remove the finalizers."""
         acted = Acted()
         for name, copy in self._observed.copies.items():
             metadata = copy["metadata"]
-            if not name or name == self._observed.own or metadata["uid"] not in uids or "deletionTimestamp" in metadata:
+            if name in ("", self._observed.own, *kept) or metadata["uid"] not in uids or "deletionTimestamp" in metadata:
                 continue
             stamp = replace(self._stamp, adopts=frozenset({_owner(copy)}))
             outcome = self._access.deployer.delete(name, ObjectRef(RAMEN, DRPC, metadata["namespace"], metadata["name"]), stamp)
@@ -162,7 +162,3 @@ class Actor:
 
 def _owner(item: Object) -> str:
     return str((item["metadata"].get("annotations") or {}).get(DRPC_UID, ""))
-
-
-def is_promotion(action: Action) -> bool:
-    return isinstance(action, DeployVRG) and action.spec["replicationState"] == PRIMARY

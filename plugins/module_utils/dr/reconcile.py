@@ -73,6 +73,11 @@ class View:
         ended = self.recorded.uids if self.state.is_deleted else set()
         return {*self.recorded.retired, *ended}
 
+    @property
+    def releases_own(self) -> bool:
+        """Whether this cluster's copy has to go now."""
+        return bool(self.own and self.own["metadata"]["uid"] in self.outdated and self.observed.own not in self.state.leftovers)
+
 
 @dataclass
 class Result:
@@ -137,7 +142,7 @@ class Reconciler:
         if view is None or not view.state.revision:
             result.ended, result.message = "NotStarted", f"No leader has begun with {workload}."
             return result
-        if view.own and view.own["metadata"]["uid"] in view.outdated:
+        if view.own and view.releases_own:
             result.changed = release(self._kube, view.own)
         else:
             context = Context(view.intent, view.state, view.observations, view.policy)
@@ -201,8 +206,8 @@ class Reconciler:
         )
         parts = [actor.do(view.step.actions)]
         if view.outdated:
-            parts.append(actor.delete_copies(view.outdated))
-            if view.own and view.own["metadata"]["uid"] in view.outdated and not view.state.is_deleted:
+            parts.append(actor.delete_copies(view.outdated, view.state.leftovers))
+            if view.own and view.releases_own and not view.state.is_deleted:
                 parts.append(Acted(["delete the DRPlacementControl of an earlier protection"] if release(self._kube, view.own) else []))
         if view.state.uid and view.drpc and not view.asked.deleting:
             parts.append(actor.spread(_spec(view), view.drpc["metadata"].get("labels") or {}))
@@ -260,7 +265,9 @@ class _Run:
             return None
         intent = asked.apply_to(read_intent(base) if base else Intent(self.workload.namespace, self.workload.name, state.uid, asked.number))
         observations = self.observer.observations(observed, base or self.stub(), intent, state, policy)
-        decide = sweep_leftovers if base is None and state.is_deleted else step
+        # What a member had left is deleted before the copy that still stands for it.
+        left = state.is_deleted and asked == recorded and (own is None or observed.own in state.leftovers)
+        decide = sweep_leftovers if left else step
         return View(
             document, state, recorded, asked, own, base, observed, intent, policy, observations, decide(intent, state, observations, policy)
         )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine import deletion
 
 from ..support.dr_run import SECONDS, Recovery, recovery
 from ..support.hanging import hanging_server
@@ -79,20 +81,17 @@ def test_deployment_reaches_every_copy_and_is_shown_as_ramen_shows_it(dr: Recove
     columns = dr.sites["east"].kubectl("get", "drpc", "app", "-n", dr.namespace, "-o", "wide", "--no-headers").stdout.split()
     assert columns[2:5] == ["east", "Deployed", "Completed"] and columns[-1] == "True"
 
-    assert "status" not in dr.drpc("west"), "each cluster shows its own copy"
-    assert dr.watch("west").changed and dr.drpc("west")["status"]["phase"] == "Deployed"
-    assert dr.conditions("west").keys() == set(ORDER)
-
-
-def test_second_reconcile_writes_nothing(deployed: tuple[Recovery, int]) -> None:
-    dr, epoch = deployed
     dr.application.fault("east", "no-sync")  # otherwise the time of the last sync changes
     until(lambda: not dr.lead("east", epoch).changed, "the last sync is shown", SECONDS)
     before = dr.state().revision, dr.drpc("east")["metadata"]["resourceVersion"], dr.application.get("west")["metadata"]["resourceVersion"]
     result = dr.lead("east", epoch)
     assert (result.changed, result.ended, result.actions) == (False, "Settled", [])
     after = dr.state().revision, dr.drpc("east")["metadata"]["resourceVersion"], dr.application.get("west")["metadata"]["resourceVersion"]
-    assert after == before
+    assert after == before, "a second reconcile writes nothing"
+
+    assert "status" not in dr.drpc("west"), "each cluster shows its own copy"
+    assert dr.watch("west").changed and dr.drpc("west")["status"]["phase"] == "Deployed"
+    assert dr.conditions("west").keys() == set(ORDER)
 
 
 def test_failover_from_a_dead_cluster_its_return_relocation_home_and_the_end(deployed: tuple[Recovery, int], sandbox: Sandbox) -> None:
@@ -141,27 +140,20 @@ def test_failover_from_a_dead_cluster_its_return_relocation_home_and_the_end(dep
     assert dr.state().step == "Deleted"
 
 
-def test_leader_that_is_killed_after_it_recorded_a_step_is_continued_by_the_next_one(deployed: tuple[Recovery, int]) -> None:
-    dr, epoch = deployed
-    dr.ask("west", action="Failover", failoverCluster="west")
-    for expected in ("Initiating", "FailingOver", "FailingOver"):
-
-        def die() -> None:
-            raise Killed
-
-        with pytest.raises(Killed):
-            dr.reconciler("east", die).lead(dr.workload, epoch)
-        assert dr.state().intent["phase"] == expected
-        assert dr.application.get("west")["spec"]["replicationState"] == "secondary", "nothing is done before it is recorded"
-    epoch = dr.acquire("west")
-    dr.lead_until("west", epoch, "FailedOver", "Completed")
-    revisions = [entry["revision"] for entry in dr.history()]
-    assert revisions == list(range(1, len(revisions) + 1))
-
-
-def test_leader_whose_term_is_over_changes_nothing(deployed: tuple[Recovery, int]) -> None:
+def test_leader_that_is_killed_or_late_is_followed_by_the_next_one(deployed: tuple[Recovery, int]) -> None:
     dr, old = deployed
     dr.ask("west", action="Failover", failoverCluster="west")
+
+    def die() -> None:
+        raise Killed
+
+    for expected in ("Initiating", "FailingOver"):
+        with pytest.raises(Killed):
+            dr.reconciler("east", die).lead(dr.workload, old)
+        assert dr.state().intent["phase"] == expected
+        assert dr.application.get("west")["spec"]["replicationState"] == "secondary", "nothing is done before it is recorded"
+
+    # Its term ends after it has recorded the demotion, and before it writes it.
     new = 0
 
     def lose() -> None:
@@ -175,12 +167,26 @@ def test_leader_whose_term_is_over_changes_nothing(deployed: tuple[Recovery, int
     dr.lead_until("west", new, "FailedOver", "Completed")
     for site in dr.sites:
         assert dr.application.get(site)["metadata"]["annotations"]["dr.openfleet.io/epoch"] == str(new)
+    revisions = [entry["revision"] for entry in dr.history()]
+    assert revisions == list(range(1, len(revisions) + 1))
 
 
-def test_hanging_cluster_is_waited_for_once_in_a_reconcile(deployed: tuple[Recovery, int]) -> None:
-    dr, _epoch = deployed
+def test_of_two_requests_one_wins_and_a_hanging_cluster_is_waited_for_once(deployed: tuple[Recovery, int]) -> None:
+    dr, epoch = deployed
     dr.settings("west", timeout="2")
+    dr.ask("east", action="Relocate", preferredCluster="west")
     dr.ask("west", action="Failover", failoverCluster="west")
+
+    def die() -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        dr.reconciler("east", die).lead(dr.workload, epoch)
+    assert dr.state().intent["request"]["kind"] == "Failover"
+    dr.watch("east")
+    message = next(item["message"] for item in dr.drpc("east")["status"]["conditions"] if item["type"] == "RequestAccepted")
+    assert message.startswith("Relocate to west is not in effect: request 2, Failover to west, was accepted from west.")
+
     epoch = dr.acquire("west")
     with hanging_server() as server:
         put_kubeconfig(dr.sites["west"].kube, dr.namespace, "east-kubeconfig", with_server(dr.sites["east"], server.address))
@@ -189,12 +195,36 @@ def test_hanging_cluster_is_waited_for_once_in_a_reconcile(deployed: tuple[Recov
         assert server.connections <= 8, "four questions, each with one retry, in the first of many rounds"
 
 
-def test_two_requests_at_once_one_wins_and_the_other_is_reported(deployed: tuple[Recovery, int]) -> None:
-    dr, epoch = deployed
-    dr.ask("east", action="Relocate", preferredCluster="west")
-    dr.ask("west", action="Failover", failoverCluster="west")
-    dr.lead("east", epoch)
-    assert dr.state().intent["request"]["kind"] == "Failover"
-    assert dr.conditions("east")["RequestAccepted"] == ("False", "Superseded")
-    message = next(item["message"] for item in dr.drpc("east")["status"]["conditions"] if item["type"] == "RequestAccepted")
-    assert message.startswith("Relocate to west is not in effect: request 2, Failover to west, was accepted from west.")
+def test_protection_ends_without_a_dead_cluster_which_is_cleaned_up_when_it_returns(
+    deployed: tuple[Recovery, int], sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dr, _epoch = deployed
+    monkeypatch.setattr(deletion, "GRACE", timedelta(0))
+    kill(sandbox, "east")
+    try:
+        dr.sites["west"].kube.delete(dr.drpc("west"))
+        epoch = dr.acquire("west")
+
+        def has_ended() -> bool:
+            dr.lead("west", epoch)
+            return not dr.has_drpc("west")
+
+        until(has_ended, "the protection has ended on west", SECONDS)
+        assert dr.state().intent["leftovers"] == ["east"] and not dr.application.get("west")
+    finally:
+        sandbox.up(clusters=list(dr.sites), replication=True)
+    assert dr.has_drpc("east") and dr.application.get("east")
+
+    def is_clean() -> bool:
+        dr.lead("west", epoch)
+        dr.watch("east")
+        assert dr.has_drpc("east") or not dr.application.get("east"), "the copy stands for what is left"
+        return not dr.has_drpc("east")
+
+    until(is_clean, "nothing is left on east", SECONDS)
+    assert dr.state().intent["leftovers"] == []
+
+    # The next protection of the same name begins anew.
+    dr.protect("west", preferredCluster="west")
+    dr.lead_until("west", epoch, "Deployed", "Completed")
+    assert dr.state().intent["home"] == "west" and dr.has_drpc("east")
