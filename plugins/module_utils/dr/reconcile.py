@@ -27,7 +27,7 @@ from .copies import CONDITION, Asked, accept, standing
 from .machine.conditions import conditions
 from .machine.context import Context
 from .machine.step import step, sweep_leftovers
-from .mirror import mirror, release, status_of
+from .drpc_status import release, show, status_of
 from .model import ConditionState, Intent, Observations, Policy, Step
 from .modes import Access
 from .observe import Observed, Observer, asked_of, bare_policy
@@ -146,7 +146,7 @@ class Reconciler:
             result.changed = release(self._kube, view.own)
         else:
             context = Context(view.intent, view.state, view.observations, view.policy)
-            result.changed = self._mirror(view, conditions(context, view.state, view.step.waits), [])
+            result.changed = self._show(view, conditions(context, view.state, view.step.waits), [])
         result.ended = "Watched"
         return result
 
@@ -223,10 +223,10 @@ class Reconciler:
     def _conclude(self, result: Result) -> None:
         view = result.view
         assert view
-        result.changed |= self._mirror(view, view.step.conditions, result.problems)
+        result.changed |= self._show(view, view.step.conditions, result.problems)
         result.ended = result.ended or ("Waiting" if view.step.waits else "Settled" if not view.state.request else "Acting")
 
-    def _mirror(self, view: View, shown: Mapping[str, ConditionState], problems: list[str]) -> bool:
+    def _show(self, view: View, shown: Mapping[str, ConditionState], problems: list[str]) -> bool:
         own = view.own
         if own is None or own["metadata"]["uid"] in view.outdated:
             return False
@@ -235,7 +235,7 @@ class Reconciler:
             wanted["Waiting"] = ConditionState(TRUE, "ActionRefused", " ".join(problems))
         answer = view.observations.vrgs.get(view.state.home)
         home = answer.item if isinstance(answer, Found) else None
-        return mirror(self._kube, own, view.state, status_of(own, view.state, wanted, home, view.observations.now))
+        return show(self._kube, own, view.state, status_of(own, view.state, wanted, home, view.observations.now))
 
 
 @dataclass

@@ -102,8 +102,12 @@ class Recovery:
         begin_term(self.store, lease)
         return lease.epoch
 
+    def kubeconfig(self, site: str) -> Object:
+        """How the process of a cluster connects to it."""
+        return with_user(self.sites[site], token=self._tokens[site]["controller"])
+
     def reconciler(self, site: str, pause: Callable[[], None] = lambda: None) -> Reconciler:
-        kube = Kube.connect({"kubeconfig": with_user(self.sites[site], token=self._tokens[site]["controller"])})
+        kube = Kube.connect({"kubeconfig": self.kubeconfig(site)})
         access = Modes(kube, self.namespace, self.store, site).access()
         return Reconciler(kube, access, self.store, site, pause=pause)
 

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import sys
 from pathlib import Path
 from typing import Any
@@ -109,13 +108,8 @@ sys.path.insert(0, str(Path(__file__).absolute().parents[7]))
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.coordination_source import CoordinationSource  # noqa: E402
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.signals import restore_signals  # noqa: E402
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.settings import Settings  # noqa: E402
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3.errors import S3Error  # noqa: E402
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import ObjectStore, connect  # noqa: E402
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store_check import full_check, require_passed  # noqa: E402
-
-RETRY_SECONDS = 5.0
-
-log = logging.getLogger(__name__)
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.store_ready import require_store  # noqa: E402
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import connect  # noqa: E402
 
 
 async def main(queue: asyncio.Queue[Any], args: dict[str, Any]) -> None:
@@ -123,18 +117,5 @@ async def main(queue: asyncio.Queue[Any], args: dict[str, Any]) -> None:
     settings = Settings.from_arguments(args)
     restore_signals()
     store = connect(settings.store, settings.connections)
-    await check_store(store, f"Bucket {settings.store['bucket']} at {settings.store.get('endpoint_url') or 'AWS'}")
+    await require_store(store, settings)
     await CoordinationSource(store, settings).run(queue.put)
-
-
-async def check_store(store: ObjectStore, store_name: str) -> None:
-    """Retry until the store answers. Raise if it does not honour conditional writes."""
-    while True:
-        try:
-            require_passed(await asyncio.to_thread(full_check, store), store_name)
-            return
-        except S3Error as error:
-            if not error.retryable:
-                raise
-            log.error("s3_coordination: %s", error)
-            await asyncio.sleep(RETRY_SECONDS)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.mirror import status_of
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.drpc_status import status_of
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import ConditionState
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import Decision, State
 

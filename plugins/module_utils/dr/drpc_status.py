@@ -46,10 +46,10 @@ def status_of(drpc: Object, state: State, conditions: Mapping[str, ConditionStat
     return status | {"lastUpdateTime": _last_update(before, status, now)}
 
 
-def mirror(kube: Kube, drpc: Object, state: State, status: Object) -> bool:
+def show(kube: Kube, drpc: Object, state: State, status: Object) -> bool:
     """Write what differs. False if nothing does, or if the copy changed just now: the next reconcile shows it then."""
     try:
-        written = _mirror_metadata(kube, drpc, state)
+        written = _show_metadata(kube, drpc, state)
         before = drpc.get("status") or {}
         if status == before:
             return written is not None
@@ -80,7 +80,7 @@ def release(kube: Kube, drpc: Object) -> bool:
     return retry_on_conflict(attempt)
 
 
-def _mirror_metadata(kube: Kube, drpc: Object, state: State) -> Object | None:
+def _show_metadata(kube: Kube, drpc: Object, state: State) -> Object | None:
     metadata = drpc["metadata"]
     finalizers, annotations = metadata.get("finalizers") or [], metadata.get("annotations") or {}
     changes: Object = {}
