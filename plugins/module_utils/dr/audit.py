@@ -14,8 +14,8 @@ from typing import TypeGuard
 from .machine.context import Context
 from .machine.procedures import PROCEDURES
 from .machine.stages import stage_names
-from .model import Action, DeployVRG, Intent, Observations, Policy, StartWorkload, Step
-from .state import DEPLOY, Request, State
+from .model import Action, DeleteVRG, DeployVRG, Intent, Observations, Policy, StartWorkload, Step
+from .state import DEPLOY, TEST, Request, State
 from .vocabulary import FAILOVER, PRIMARY, RELOCATE, Phase, VRGCondition
 
 
@@ -24,7 +24,10 @@ class Report:
     """What was known of one cluster."""
 
     answered: bool = False
+    exists: bool = False  # its object, of this protection
     claims_data: bool = False
+    told_secondary: bool = False  # and it knows
+    told_test: bool = False
     restored: bool = False  # primary, with its volumes, for the current generation
     ready: bool = False  # and with its data
     secondary: bool = False
@@ -77,7 +80,7 @@ def reports_of(intent: Intent, state: State, observations: Observations, policy:
 
 
 def audit(history: Iterable[Entry], *, synchronous: bool = False) -> list[Violation]:
-    """All violations in a history, oldest entry first."""
+    """All violations in a history, oldest entry first. It may begin in the middle: old revisions are deleted from the bucket."""
     books = _Books(synchronous=synchronous)
     found: list[Violation] = []
     for number, entry in enumerate(history):
@@ -88,6 +91,8 @@ def audit(history: Iterable[Entry], *, synchronous: bool = False) -> list[Violat
 
 def _broken(books: _Books, entry: Entry) -> list[tuple[str, str]]:
     if isinstance(entry, Recorded):
+        if not books.states:
+            return []  # nothing to compare the first one with
         return [(rule, message) for rule, check in RECORD_RULES.items() for message in check(books, entry)]
     return [(rule, message) for rule, check in ACTION_RULES.items() for message in check(books, entry)]
 
@@ -126,7 +131,10 @@ def _report(context: Context, name: str) -> Report:
     restored = bool(vrg and vrg.is_primary and vrg.is_true(VRGCondition.CLUSTER_DATA_READY))
     return Report(
         answered=context.answered(name),
+        exists=bool(any_vrg and context.is_owned(any_vrg)),
         claims_data=bool(any_vrg and any_vrg.claims_data),
+        told_secondary=bool(vrg and not vrg.is_primary and vrg.is_current),
+        told_test=bool(vrg and vrg.is_test),
         restored=restored,
         ready=bool(restored and vrg and vrg.reports_primary and vrg.is_true(VRGCondition.DATA_READY)),
         secondary=bool(vrg and vrg.reports_secondary),
@@ -142,7 +150,7 @@ def _report(context: Context, name: str) -> Report:
 
 def _revisions_grow(books: _Books, entry: Recorded) -> Iterator[str]:
     before, after = books.last, entry.state
-    if (after.epoch, after.revision) <= (before.epoch, before.revision) and before.revision:
+    if (after.epoch, after.revision) <= (before.epoch, before.revision):
         yield f"revision {after.epoch}-{after.revision} follows {before.epoch}-{before.revision}"
 
 
@@ -186,11 +194,49 @@ def _home_gave_all(books: _Books, entry: Recorded) -> Iterator[str]:
         yield f"{after.origin} is demoted while its workload runs"
 
 
+def _target_has_data(books: _Books, entry: Recorded) -> Iterator[str]:
+    """A failover demotes nothing for a target without data."""
+    request = _entered(books, entry, FAILOVER, "Demote")
+    if not request or request.target == books.last.home:
+        return
+    report = entry.reports.get(request.target, Report())
+    if not (report.secondary or report.claims_data or report.told_test):
+        yield f"{request.target} has no data to fail over to"
+
+
+def _clean_peer(books: _Books, entry: Recorded) -> Iterator[str]:
+    """A relocation leaves its first gates with one primary and a clean peer."""
+    request = _entered(books, entry, RELOCATE, "Quiesce")
+    if not request:
+        return
+    if not books.last.peer_ready or not entry.reports.get(request.target, Report()).secondary:
+        yield f"{request.target} is not a clean peer"
+    if [name for name, report in entry.reports.items() if report.claims_data] != [request.origin]:
+        yield f"{request.origin} is not the one primary"
+    if silent := [name for name, report in entry.reports.items() if not report.answered]:
+        yield f"{', '.join(silent)} does not answer"
+
+
+def _tested_with_protection(books: _Books, entry: Recorded) -> Iterator[str]:
+    request = _entered(books, entry, TEST, "Try")
+    if request and not entry.reports.get(books.last.home, Report()).ready:
+        yield f"a test begins while {books.last.home} is not protected"
+
+
+def _retained_until_told(books: _Books, entry: Recorded) -> Iterator[str]:
+    """The workload is removed from the old cluster only once that one knows that it is secondary."""
+    retained = books.last.decision.retained
+    if not retained or entry.state.decision.retained or entry.state.phase == Phase.DELETING:
+        return
+    if entry.state.decision.cluster != retained and not entry.reports.get(retained, Report()).told_secondary:
+        yield f"the workload is no longer retained on {retained}, which does not know that it is secondary"
+
+
 # Rules about what is done
 
 
 def _recorded_first(books: _Books, entry: Performed) -> Iterator[str]:
-    if entry.revision not in books.states:
+    if books.states and entry.revision not in books.states and entry.revision >= min(books.states):
         yield f"{type(entry.action).__name__} carries revision {entry.revision}, which is not recorded"
 
 
@@ -237,6 +283,26 @@ def _data_before_workload(_books: _Books, entry: Performed) -> Iterator[str]:
         yield f"the workload starts on {entry.action.cluster} without its data"
 
 
+def _secondaries_first(books: _Books, entry: Performed) -> Iterator[str]:
+    """The primary is deleted last, and no member is forgotten."""
+    state = books.states.get(entry.revision, State())
+    if not isinstance(entry.action, DeleteVRG) or state.phase != Phase.DELETING or not entry.reports[entry.action.cluster].claims_data:
+        return
+    for name, report in entry.reports.items():
+        if report.exists and not report.claims_data:
+            yield f"the primary of {entry.action.cluster} is deleted before the secondary of {name}"
+        if not report.answered and name not in state.leftovers:
+            yield f"{name}, which does not answer, is not recorded before the primary of {entry.action.cluster} is deleted"
+
+
+def _entered(books: _Books, entry: Recorded, kind: str, stage: str) -> Request | None:
+    """The request, if it has just entered the stage."""
+    before, after = books.last.request, entry.state.request
+    if not before or not after or after.kind != kind or after.stage != stage:
+        return None
+    return after if before.stage != stage else None
+
+
 def _first_promotion(books: _Books, entry: Performed, kind: str) -> Request | None:
     """The request of a promotion that turns a secondary into the primary."""
     request = books.states.get(entry.revision, State()).request
@@ -260,6 +326,10 @@ RECORD_RULES: dict[str, Callable[[_Books, Recorded], Iterator[str]]] = {
     "DemotionStays": _demotion_stays,
     "DecisionFollowsData": _decision_follows_data,
     "HomeGaveAll": _home_gave_all,
+    "TargetHasData": _target_has_data,
+    "CleanPeer": _clean_peer,
+    "TestedWithProtection": _tested_with_protection,
+    "RetainedUntilTold": _retained_until_told,
 }
 ACTION_RULES: dict[str, Callable[[_Books, Performed], Iterator[str]]] = {
     "RecordedFirst": _recorded_first,
@@ -268,4 +338,5 @@ ACTION_RULES: dict[str, Callable[[_Books, Performed], Iterator[str]]] = {
     "RelocatedData": _relocated_data,
     "FencedFirst": _fenced_first,
     "DataBeforeWorkload": _data_before_workload,
+    "SecondariesFirst": _secondaries_first,
 }

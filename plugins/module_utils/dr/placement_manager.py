@@ -35,6 +35,9 @@ def _preferred(name: str, policy: Policy, observations: Observations) -> Choice:
     member = policy.member(name)
     if not member:
         return Choice("", f"preferredCluster {name} is not in the policy {policy.name}, which has {', '.join(policy.clusters)}")
+    elsewhere = [other.name for other in policy.members if other.name != name and _has_workload(other, observations)]
+    if elsewhere and not _has_workload(member, observations):
+        return Choice("", f"preferredCluster is {name}, but the workload and its data are on {' and '.join(elsewhere)}")
     why = _refusal(member, observations)
     return Choice("", f"preferredCluster {name} {why}") if why else Choice(name, f"{name} is the preferred cluster")
 

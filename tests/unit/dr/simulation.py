@@ -78,6 +78,7 @@ class Simulation:
     intent: Intent = field(default_factory=samples.intent)
     state: State = field(default_factory=lambda: State(epoch=1, revision=1))
     placed: Placed = field(default_factory=Placed)
+    volsync: bool = False  # with VolSync alone, a relocated cluster reports that it is secondary before its data is away
     minutes: float = 0
     writes: int = 0
     released: bool = False
@@ -178,10 +179,13 @@ class Simulation:
         cluster = self.clusters[name]
         if not cluster.alive:
             return
-        cluster.running = cluster.wanted
         if cluster.vrg:
             cluster.progress += 1
             cluster.vrg = cluster.vrg | {"status": self._status(cluster, cluster.vrg)}
+
+    def run_pods(self, name: str) -> None:
+        cluster = self.clusters[name]
+        cluster.running = cluster.wanted if cluster.alive else cluster.running
 
     def _status(self, cluster: Cluster, vrg: dict[str, Any]) -> dict[str, Any]:
         spec, status, generation = vrg["spec"], dict(vrg["status"]), vrg["metadata"]["generation"]
@@ -213,7 +217,8 @@ class Simulation:
     def _state(self, spec: dict[str, Any], conditions: dict[str, str]) -> str:
         if spec["replicationState"] == "primary":
             return "Primary"
-        wanted = ("DataReady", "DataProtected") if spec.get("action") == "Relocate" else ("DataReady",)
+        slow = spec.get("action") == "Relocate" and not self.volsync
+        wanted = ("DataReady", "DataProtected") if slow else ("DataReady",)
         return "Secondary" if all(kind in conditions for kind in wanted) else "Unknown"
 
     def _final_sync(self, cluster: Cluster) -> bool:
@@ -251,6 +256,8 @@ class Simulation:
             self.intent = replace(wanted, generation=self.intent.generation + 1)
 
     def delete(self) -> None:
+        """Long after the last request: nothing of it is on its way any more."""
+        self.late.clear()
         self.intent = replace(self.intent, deleting=True)
 
     def fence(self, name: str, fenced: bool) -> None:
@@ -276,6 +283,7 @@ class Simulation:
                 if self.state == before and not result.actions:
                     break
             for name in self.clusters:
+                self.run_pods(name)
                 self.tick(name)
             self.wait(1)
             self.write()

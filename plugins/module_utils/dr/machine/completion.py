@@ -11,7 +11,7 @@ from ..model import Action, SetPlacement, StartWorkload, StopWorkload, Wait
 from ..state import Decision, State
 from ..vocabulary import Progression, VRGCondition
 from .context import Context
-from .desired import bring_in_step, is_in_step, replicating_primary_spec, replicating_secondary_spec
+from .desired import bring_in_step, replicating_primary_spec, replicating_secondary_spec
 from .gates import closed, gate, is_open
 from .promotion import demote_claimants, promote
 from .stages import Stage
@@ -60,7 +60,11 @@ def place(context: Context) -> tuple[Action, ...]:
 
 
 def clean_up(context: Context) -> tuple[Action, ...]:
-    return replicate(context) + publish_decision(context) + start_workload(context) + stop_workloads(context)
+    return keep_home(context) + stop_workloads(context)
+
+
+def keep_home(context: Context) -> tuple[Action, ...]:
+    return replicate(context) + publish_decision(context) + start_workload(context)
 
 
 # What is recorded
@@ -69,13 +73,14 @@ def clean_up(context: Context) -> tuple[Action, ...]:
 def record_home(context: Context, state: State) -> State:
     """The target is the new home. PeerReady needs a sync newer than this, on the clock of the new home."""
     assert state.request
+    retained = state.decision.retained if state.decision.retained != state.request.target else ""
     vrg = context.own(state.request.target)
     ready = vrg.condition(VRGCondition.DATA_READY) if vrg else None
     return replace(
         state,
         home=state.request.target,
         last_action=state.request.action,
-        decision=replace(state.decision, cluster=state.request.target, reason=f"{state.request.kind} asked for by a person"),
+        decision=Decision(state.request.target, retained, f"{state.request.kind} asked for by a person"),
         peer_ready=False,
         moved_at=max(vrg.last_sync if vrg else "", ready.since if ready else ""),
         storage=vrg.storage if vrg else state.storage,
@@ -89,9 +94,7 @@ def release_retained(_context: Context, state: State) -> State:
 def retain_origin(state: State) -> Decision:
     """The workload is not deleted on the old cluster before that one knows that it is secondary."""
     assert state.request
-    origin, target = state.request.origin, state.request.target
-    retained = origin if origin != target else ""
-    return Decision("", retained, f"{state.request} is in progress")
+    return Decision("", state.request.origin, f"{state.request} is in progress")
 
 
 # Gates
@@ -173,10 +176,6 @@ def _runs(context: Context, cluster: str) -> bool:
 def _is_told_secondary(context: Context, cluster: str) -> bool:
     vrg = context.own(cluster)
     return bool(vrg and not vrg.is_primary and vrg.is_current)
-
-
-def peers_in_step(context: Context) -> bool:
-    return all((vrg := context.own(name)) and is_in_step(vrg, replicating_secondary_spec(context, name)) for name in context.others)
 
 
 def completion(phase: str) -> tuple[Stage, ...]:

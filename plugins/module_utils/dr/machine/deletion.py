@@ -8,6 +8,7 @@ answers again.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
@@ -68,7 +69,10 @@ def _delete_all(context: Context) -> Outcome:
 def _deletions(context: Context) -> tuple[Action, ...]:
     """Secondaries; once they are gone, and every member has answered or is recorded, the primaries."""
     primaries = first_closed(context, ("MembersAnswer", "SecondariesDeleted")) is None
-    owned = _all_own(context)
+    return _delete_these(context, _all_own(context), primaries)
+
+
+def _delete_these(context: Context, owned: Mapping[str, bool], primaries: bool) -> tuple[Action, ...]:
     return tuple(DeleteVRG(name) for name, is_primary in owned.items() if is_primary == primaries and not context.vrgs[name].deleting)
 
 
@@ -78,6 +82,9 @@ def _all_own(context: Context) -> dict[str, bool]:
 
 
 def _is_over(context: Context) -> bool:
+    """If no member answers at all, the leader is the one that is cut off."""
+    if len(context.unanswered(context.policy.clusters)) == len(context.policy.clusters):
+        return False
     since = parse_time(context.state.since("MembersAnswer"))
     return since is not None and context.observations.now - since >= GRACE
 
@@ -88,15 +95,9 @@ def _leave_behind(context: Context) -> State:
 
 
 def sweep(context: Context) -> Outcome:
-    """After the end of a protection: delete what members had left when they answer again."""
-    left = _still_left(context)
+    """After the end of a protection: delete what members had left when they answer again, secondaries first here too."""
+    owned = _all_own(context)
+    left = tuple(name for name in context.state.leftovers if name in owned or not context.answered(name))
     if left != context.state.leftovers:
         return Outcome(replace(context.state, leftovers=left, waiting=()))
-    found = [name for name in left if (vrg := context.vrgs.get(name)) and not vrg.deleting]
-    return Outcome(actions=tuple(DeleteVRG(name) for name in found))
-
-
-def _still_left(context: Context) -> tuple[str, ...]:
-    """An object of another protection is that one's."""
-    ours = _all_own(context)
-    return tuple(name for name in context.state.leftovers if name in ours or not context.answered(name))
+    return Outcome(actions=_delete_these(context, {name: owned[name] for name in left if name in owned}, all(owned.values())))

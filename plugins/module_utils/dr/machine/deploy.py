@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..model import Action, Wait
+from ..model import Wait
 from ..placement_manager import choose_home
 from ..state import DEPLOY, Decision, Request, State
 from ..vocabulary import Phase, Progression
-from .completion import place, publish_decision, replicate
+from .completion import keep_home, place
 from .context import Context, Outcome
 from .gates import closed, gate
 from .promotion import promote_target, record_promotion
@@ -50,10 +50,6 @@ def record_deployment(_context: Context, state: State) -> State:
     return replace(state, home=state.request.target, decision=replace(state.decision, cluster=state.request.target))
 
 
-def keep_placed(context: Context) -> tuple[Action, ...]:
-    return replicate(context) + publish_decision(context)
-
-
 PROCEDURE = (
     Stage(
         "Create",
@@ -69,7 +65,7 @@ PROCEDURE = (
         "Protect",
         Phase.DEPLOYED,
         Progression.ENSURING_VOLSYNC,
-        work=keep_placed,
+        work=keep_home,
         after=("PeersAnswer", "PeersObserved", "PeersSecondary"),
     ),
 )

@@ -94,7 +94,7 @@ def demote(context: Context) -> tuple[Action, ...]:
 
 PROCEDURE = (
     Stage("Check", Phase.INITIATING, Progression.NONE, after=("TargetValid", "GlobalConsensus")),
-    Stage("Prepare", Phase.FAILING_OVER, Progression.CHECKING_PREREQUISITES, after=("Fenced", "StorageMaintenance")),
+    Stage("Prepare", Phase.FAILING_OVER, Progression.CHECKING_PREREQUISITES, after=("TargetValid", "Fenced", "StorageMaintenance")),
     Stage("Demote", Phase.FAILING_OVER, Progression.FAILING_OVER, work=demote, after=("Demoted",), enter=record_demotion),
     with_phase(PROMOTE, Phase.FAILING_OVER),
     with_phase(READY, Phase.FAILING_OVER),

@@ -162,7 +162,7 @@ PROCEDURE = (
         enter=record_cleared,
     ),
     Stage("FinalSync", Phase.RELOCATING, Progression.RUNNING_FINAL_SYNC, work=run_final_sync, after=("FinalSynced",)),
-    Stage("Synced", Phase.RELOCATING, Progression.FINAL_SYNC_COMPLETE, after=("AllAnswer",)),
+    Stage("Synced", Phase.RELOCATING, Progression.FINAL_SYNC_COMPLETE, after=("AllAnswer", "PeerReady")),
     Stage(
         "Demote",
         Phase.RELOCATING,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ..model import Wait
 from ..state import State
-from .completion import clean_up
+from .completion import clean_up, keep_home
 from .context import Context, Outcome
 from .gates import closed, first_closed, gate
 
@@ -36,7 +36,9 @@ def maintain(context: Context) -> Outcome:
     learned = _learn(settled)
     if learned != settled.state:
         return Outcome(replace(learned, request=context.state.request))
-    return Outcome(actions=clean_up(settled))
+    # A peer that was never ready may have a workload from before the protection: what to do with it is not known.
+    was_protected = settled.state.peer_ready or settled.state.moved_at or settled.state.last_action
+    return Outcome(actions=clean_up(settled) if was_protected else keep_home(settled))
 
 
 def _learn(context: Context) -> State:
