@@ -291,7 +291,7 @@ def _secondaries_first(books: _Books, entry: Performed) -> Iterator[str]:
     for name, report in entry.reports.items():
         if report.exists and not report.claims_data:
             yield f"the primary of {entry.action.cluster} is deleted before the secondary of {name}"
-        if not report.answered and name not in state.leftovers:
+        if not report.answered and name not in state.leftovers and not state.is_deleted:
             yield f"{name}, which does not answer, is not recorded before the primary of {entry.action.cluster} is deleted"
 
 

@@ -61,8 +61,8 @@ class Cluster:
 
     @property
     def receives(self) -> bool:
-        """Whether its volumes are secondary and follow the primary's."""
-        return bool(self.alive and (view := self.view) and view.reports_secondary)
+        """Whether its volumes follow the primary's, once nothing uses them."""
+        return bool(self.alive and not self.running and (view := self.view) and not view.is_primary and view.is_current)
 
     @property
     def sends(self) -> bool:

@@ -17,7 +17,7 @@ from ..virtual_time import Violation
 from .simulation import Simulation
 from .walks import Walk, end
 
-WALKS, MACHINES = 12, 15
+WALKS, MACHINES = 20, 30
 RUNS_TO_FIND = 400
 
 CLUSTERS = st.sampled_from(["east", "west"])

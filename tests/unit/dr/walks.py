@@ -25,14 +25,15 @@ class Walk:
         if self.random.random() < 0.8:
             self.simulation.settle(6)
 
-    def run(self, length: int = 120) -> None:
+    def run(self, length: int = 160) -> None:
         events = self._events()
         for _number in range(length):
             self.random.choice(events)()
         self.simulation.check()
 
     def _events(self) -> list[Callable[[], object]]:
-        often = [self._lead] * 10 + [self._tick] * 8 + [self._run_pods] * 2
+        # In calm walks long procedures come to their end.
+        often = ([self._lead] * 10 + [self._tick] * 8 + [self._run_pods] * 2) * self.random.choice([1, 2, 5])
         rare: list[Callable[[], object]] = [self._ask, self._cut, self._cut, self._kill, self._new_leader, self._arrive, self._arrive]
         rare += [self._fence] * 2 if self.synchronous else []
         return [*often, *rare, self.simulation.sync, self.simulation.write, self._wait, self._delete, self._heal]

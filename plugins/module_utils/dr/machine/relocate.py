@@ -149,6 +149,8 @@ def _home_remedy(context: Context) -> str:
 
 
 BEFORE_SWITCH = ("AllAnswer", "PolicyValid", "OnePrimary", "GlobalConsensus", "TargetUnfenced", "HomeReadyToSwitch", "PeerReady")
+# All of it again: from the next stage on there is no way back but a failover.
+BEFORE_DEMOTION = ("AllAnswer", "PeerReady", "WorkloadStopped", "FinalSynced")
 
 PROCEDURE = (
     Stage("Check", Phase.INITIATING, Progression.NONE, after=BEFORE_SWITCH),
@@ -162,7 +164,7 @@ PROCEDURE = (
         enter=record_cleared,
     ),
     Stage("FinalSync", Phase.RELOCATING, Progression.RUNNING_FINAL_SYNC, work=run_final_sync, after=("FinalSynced",)),
-    Stage("Synced", Phase.RELOCATING, Progression.FINAL_SYNC_COMPLETE, after=("AllAnswer", "PeerReady")),
+    Stage("Synced", Phase.RELOCATING, Progression.FINAL_SYNC_COMPLETE, work=run_final_sync, after=BEFORE_DEMOTION),
     Stage(
         "Demote",
         Phase.RELOCATING,
