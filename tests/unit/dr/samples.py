@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.timestamps import format_time
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Absent, Answer, Found, Unreachable
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import Intent, Member, Observations, Placed, Policy, Workload
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.step import step
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import (
+    Action,
+    Intent,
+    Member,
+    Observations,
+    Placed,
+    Policy,
+    Workload,
+)
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import Decision, Request, State
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.vocabulary import DRPC_UID, EPOCH, REVISION
 
@@ -116,3 +126,13 @@ def in_progress(kind: str, stage: str, target: str = "west", **fields: Any) -> S
     after = fields.pop("demoted", stage in ("Demote", "Promote", "Ready", "Place", "Clean", "Release") and kind in ("Failover", "Relocate"))
     request = Request(kind, target, stage, fields.pop("origin", "east"), 2, stamp(), after, stage in ("Promote", "Ready", "Place", "Clean"))
     return settled(**({"request": request, "peer_ready": kind != "Failover" or stage == "Check"} | fields))
+
+
+def acting(intent: Intent, state: State, observations: Observations, under: Policy | None = None) -> tuple[Action, ...]:
+    """What is done once the state is recorded."""
+    for _number in range(10):
+        result = step(intent, state, observations, under or policy())
+        if result.state == state:
+            return result.actions
+        state = replace(result.state, revision=state.revision + 1)
+    raise AssertionError("the state changes for ever")
