@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.acm.deployer import AcmDeployer
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.acm.directory import AcmDirectory
@@ -32,11 +32,14 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.kinds import
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.stamps import EPOCH, position
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Forbidden
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.kinds import known_resource
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.errors import Fenced
 
 from ..support.acm_agent_standin import AgentStandIn
 from ..support.dr_objects import ref, vrg
+from ..support.manifests import manifest
+from ..support.tenants import connect_as
 
 STAMP = Stamp("ours", 3, 9)
 
@@ -205,3 +208,39 @@ def test_placement_rule_is_refused(acm: Access, drpc: Object) -> None:
 def test_registered_kind_is_what_the_server_discovers(acm: Access, api_version: str, kind: str) -> None:
     kube = Kube.connect({"kubeconfig": str(acm.kubeconfig)})
     assert kube._mapper.discover(api_version, kind) == known_resource(api_version, kind)  # noqa: SLF001 - around the registry
+
+
+def test_shipped_role_is_enough_on_the_hub(acm: Access, agent: AgentStandIn, cluster: str, namespace: str, drpc: Object) -> None:
+    role = manifest("dr/acm_cluster_role")
+    acm.kube.apply(role, force=True)
+    user = f"{namespace}-acm"
+    binding: Object = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": user}}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role["metadata"]["name"]}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}
+    acm.kube.create(binding | {"roleRef": reference, "subjects": [subject]})
+    kube = connect_as(acm, user)
+
+    def is_known() -> bool:
+        try:
+            return bool(AcmDirectory(kube).clusters())
+        except Forbidden:
+            return False
+
+    try:
+        until(is_known, "the server knows the permissions")
+        deployer, reader, placement = AcmDeployer(kube), AcmReader(kube), AcmPlacement(kube)
+        assert deployer.apply(cluster, vrg(namespace), STAMP) == Deployed(changed=True)
+        assert deployer.apply(cluster, vrg(namespace, action="Failover"), STAMP) == Deployed(changed=True)
+        reader.get([cluster], ref(namespace))
+        agent.apply_works()
+        agent.answer_views()
+        assert isinstance(reader.get([cluster], ref(namespace))[cluster], Found)
+        assert isinstance(reader.list([cluster], RAMEN, VRG)[cluster], Listed)
+        assert deployer.delete(cluster, ref(namespace), STAMP) == Deployed(changed=True)
+        reader.forget([cluster], ref(namespace))
+        assert placement.set(drpc, "east", STAMP)
+        with pytest.raises(Forbidden):
+            kube.list_all("v1", "Secret")
+    finally:
+        acm.kube.delete(binding)
+        acm.kube.delete(role)

@@ -158,11 +158,29 @@ def test_invalid_object_is_refused(deployer: DirectDeployer, namespace: str) -> 
     assert isinstance(deployer.apply("east", vrg(namespace, s3Profiles="none"), STAMP), Refused)
 
 
+def test_no_write_begins_after_the_deadline(hub: Access, east: Peers, namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comparison of the stamp takes longer than all requests may take."""
+    call = east.call
+
+    def slow(name: str, work: Callable[[Any], Outcome]) -> Any:
+        return call(name, lambda kube: work(Interposed(kube, [], after_find=lambda: time.sleep(1.5 * BRIEF))))
+
+    east.seconds = BRIEF
+    monkeypatch.setattr(east, "call", slow)
+    assert isinstance(DirectDeployer(east).apply("east", vrg(namespace), STAMP), Unreachable)
+    assert hub.kube.find(RAMEN, VRG, "shop", namespace) is None
+
+
 class Interposed:
     """A connection on which another writer comes first, between the comparison of the stamp and the write."""
 
-    def __init__(self, kube: Kube, others: list[Callable[[], object]]) -> None:
-        self._kube, self._others = kube, others
+    def __init__(self, kube: Kube, others: list[Callable[[], object]], after_find: Callable[[], object] = bool) -> None:
+        self._kube, self._others, self._after_find = kube, others, after_find
+
+    def find(self, *arguments: Any) -> Object | None:
+        found = self._kube.find(*arguments)
+        self._after_find()
+        return found
 
     def __getattr__(self, name: str) -> Any:
         if name in ("create", "replace", "delete") and self._others:

@@ -2,24 +2,39 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Writes objects to the API servers of the registered clusters, fenced by their stamps.
 
-Each write is a compare-and-swap: on the absence of the object, or on the version whose stamp was compared. After a lost
-answer the caller repeats the call.
+Each write is a compare-and-swap: on the absence of the object, or on the version whose stamp was compared. No request begins after the
+deadline of the call: a leader that is no longer one must not write late. After a lost answer the caller repeats the call.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from ...common.clock import boottime
 from ...common.types import Object
+from ...kube import errors
 from ...kube.client import Kube
 from ...kube.errors import Conflict, Invalid, NotFound
-from ..answers import Unreachable
 from ..interfaces import Deployed, ObjectRef, Outcome, Refused, Stamp
 from ..stamps import merged, refusal, stamped
 from .peers import Peers
 
 PAUSE_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A connection that can be used until the deadline."""
+
+    kube: Kube
+    deadline: float
+
+    def in_time(self) -> Kube:
+        if boottime() > self.deadline:
+            raise errors.Unreachable(f"{self.kube.target.server} took too long, and nothing more was sent: repeat the step.")
+        return self.kube
 
 
 class DirectDeployer:
@@ -29,22 +44,20 @@ class DirectDeployer:
         self._peers = peers
 
     def apply(self, cluster: str, item: Object, stamp: Stamp) -> Outcome:
-        return self._write(cluster, lambda kube: _apply(kube, cluster, item, stamp))
+        return self._write(cluster, lambda connection: _apply(connection, cluster, item, stamp))
 
     def delete(self, cluster: str, ref: ObjectRef, stamp: Stamp) -> Outcome:
-        return self._write(cluster, lambda kube: _delete(kube, ref, stamp))
+        return self._write(cluster, lambda connection: _delete(connection, ref, stamp))
 
-    def _write(self, cluster: str, work: Callable[[Kube], Outcome]) -> Outcome:
-        deadline = self._peers.deadline()
+    def _write(self, cluster: str, work: Callable[[Connection], Outcome]) -> Outcome:
+        deadline = boottime() + self._peers.seconds
 
         def attempts(kube: Kube) -> Outcome:
             while True:
                 try:
-                    return work(kube)
-                except Conflict as error:
+                    return work(Connection(kube, deadline))
+                except Conflict:
                     # The object has changed since its stamp was compared: compare the new one.
-                    if time.monotonic() + PAUSE_SECONDS > deadline:
-                        return Unreachable(f"{error} It changed all the time, for {self._peers.seconds:g} s.")
                     time.sleep(PAUSE_SECONDS)
                 except Invalid as error:
                     return Refused(f"{error} Check the CRD of the cluster, and its admission policies.")
@@ -52,11 +65,11 @@ class DirectDeployer:
         return self._peers.call(cluster, attempts)
 
 
-def _apply(kube: Kube, cluster: str, item: Object, stamp: Stamp) -> Outcome:
+def _apply(connection: Connection, cluster: str, item: Object, stamp: Stamp) -> Outcome:
     wanted, metadata = stamped(item, cluster, stamp), item["metadata"]
-    existing = kube.find(item["apiVersion"], item["kind"], metadata["name"], metadata.get("namespace"))
+    existing = connection.in_time().find(item["apiVersion"], item["kind"], metadata["name"], metadata.get("namespace"))
     if existing is None:
-        return _create(kube, wanted)
+        return _create(connection, wanted)
     if refused := refusal(existing, stamp):
         return refused
     if existing["metadata"].get("deletionTimestamp"):
@@ -64,29 +77,31 @@ def _apply(kube: Kube, cluster: str, item: Object, stamp: Stamp) -> Outcome:
     new = merged(existing, wanted)
     if new == existing:
         return Deployed(changed=False)
-    written = kube.replace(new)
+    written = connection.in_time().replace(new)
     # The same again for an object whose missing fields have defaults: the server changes nothing then.
     return Deployed(written["metadata"]["resourceVersion"] != existing["metadata"]["resourceVersion"])
 
 
-def _create(kube: Kube, wanted: Object) -> Outcome:
+def _create(connection: Connection, wanted: Object) -> Outcome:
     try:
-        kube.create(wanted)
+        connection.in_time().create(wanted)
     except NotFound:
+        kube = connection.in_time()
         if not kube.serves(wanted["apiVersion"], wanted["kind"]):
             return Refused(f"{kube.target.server} does not serve {wanted['kind']} of {wanted['apiVersion']}: install its CRD.")
         # Only the namespace can be missing.
-        kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": wanted["metadata"]["namespace"]}})
-        kube.create(wanted)
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": wanted["metadata"]["namespace"]}}
+        connection.in_time().create(namespace)
+        connection.in_time().create(wanted)
     return Deployed(changed=True)
 
 
-def _delete(kube: Kube, ref: ObjectRef, stamp: Stamp) -> Outcome:
-    existing = kube.find(ref.api_version, ref.kind, ref.name, ref.namespace or None)
+def _delete(connection: Connection, ref: ObjectRef, stamp: Stamp) -> Outcome:
+    existing = connection.in_time().find(ref.api_version, ref.kind, ref.name, ref.namespace or None)
     if existing is None:
         return Deployed(changed=False)
     if refused := refusal(existing, stamp):
         return refused
     if existing["metadata"].get("deletionTimestamp"):
         return Deployed(changed=False)
-    return Deployed(kube.delete(existing, unchanged=True))
+    return Deployed(connection.in_time().delete(existing, unchanged=True))

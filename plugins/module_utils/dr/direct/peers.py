@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeVar
@@ -55,6 +54,3 @@ class Peers:
         finally:
             # Not waited for: a request that hangs ends by its own time-out.
             threads.shutdown(wait=False, cancel_futures=True)
-
-    def deadline(self) -> float:
-        return time.monotonic() + self.seconds
