@@ -179,7 +179,9 @@ class Operator:
         return self._delays.remaining(key, faults.seconds.get(step, 0.0), time.monotonic())
 
     async def _write_status(self, site: Site, item: Object, status: Object) -> None:
-        if status != item.get("status"):
+        if status == item.get("status"):
+            return
+        with contextlib.suppress(NotFound):  # deleted meanwhile
             self._remember(site, await in_thread(lambda: site.kube.replace(item | {"status": status}, subresource="status")))
 
     def _remember(self, site: Site, item: Object) -> None:

@@ -22,12 +22,13 @@ class Replication:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._process: Process | None = None
-        self._clusters: list[str] = []
+        self._clusters: list[str] = []  # those that are prepared
+        self._addresses: list[str] = []  # those that the process serves; a cluster that was restarted may have another
 
     async def start(self, clusters: Sequence[Cluster], store: ObjectStore) -> None:
         """Start it for these clusters unless it runs for them, and return when it watches them."""
-        names = [cluster.name for cluster in clusters]
-        if names == self._clusters and (self._process is None or self._process.running):
+        names, addresses = [cluster.name for cluster in clusters], [cluster.url for cluster in clusters]
+        if addresses == self._addresses and (self._process is None or self._process.running):
             return
         await self.stop()
         if names != self._clusters:
@@ -38,6 +39,7 @@ class Replication:
             self._clusters = names
         if clusters:
             await self._start(clusters)
+        self._addresses = addresses
 
     async def _prepare(self, cluster: Cluster, names: Sequence[str], s3: dict[str, str]) -> None:
         if cluster.name not in self._clusters:

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.screen import Use
 
 from ..support.replication import RAMEN, Protected, soon
 
+EXAMPLE = Path(__file__).resolve().parents[3] / "docs" / "examples" / "protected_application.yaml"
 STAMPS = {"dr.openfleet.io/epoch": "3", "drplacementcontrol.ramendr.openshift.io/destination-cluster": "east"}
 
 
@@ -212,6 +214,10 @@ def test_faults_of_the_namespace_hold_for_groups_created_later(application: Prot
 
 def test_restore_needs_one_store_and_the_upload_all_of_them(application: Protected) -> None:
     """The store of the dead cluster is named and does not answer."""
+    application.group("east", "primary", s3Profiles=["s3-of-nobody"])
+    application.until_condition("east", "ClusterDataReady", "False", "Error")
+    assert application.status("east")["state"] == "Unknown"
+    application.group("east", "primary")
     application.deploy("east", "west")
     application.until_condition("east", "ClusterDataProtected", "True", "Uploaded")
     kube = application.sites["west"].kube
@@ -306,3 +312,14 @@ def test_stand_in_that_has_crashed_is_named_and_continues_after_up(application: 
     sandbox.up()
     application.until_state("west", "Secondary")
     application.until_read("west", "meanwhile")
+
+
+def test_documented_example_runs(dr_sites: dict[str, Access]) -> None:
+    east = dr_sites["east"]
+    try:
+        east.kubectl("apply", "-f", str(EXAMPLE))
+        east.wait("-n", "shop", "deployment/shop", "--for=condition=Available", timeout="60s")
+        east.wait("-n", "shop", "vrg/shop", "--for=condition=ClusterDataProtected", timeout="60s")
+        assert east.kubectl("get", "deployment", "-n", "shop", "--no-headers").stdout.split()[1] == "2/2"
+    finally:
+        east.kubectl("delete", "namespace", "shop", "--ignore-not-found", "--wait=false")
