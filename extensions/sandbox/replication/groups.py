@@ -160,6 +160,9 @@ class Groups:
         if not targets:
             return
         is_last = bool(source.spec.get("runFinalSync")) and not source.in_use()
+        if is_last:
+            # The cache may know that the application has ended, and not yet its last write.
+            source.read_claims()
         if is_last and not copies.is_copied(source, targets):
             if not self._wait(source, FINAL_SYNC, again):
                 copies.copy_all(source, targets, now, complete=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -188,6 +189,18 @@ def test_restore_is_done_once_and_again_after_the_group_was_secondary() -> None:
     west.want("primary")
     groups.reconcile([west.member()])
     assert west.condition("ClusterDataReady") == "False/Error"
+
+
+def test_final_sync_copies_the_last_write_although_the_cache_lacks_it() -> None:
+    east, west, groups = primary(runFinalSync=True), Cluster("west", claim=False), Groups()
+    west.want("secondary")
+    members = [east.member(), west.member()]
+    east.volumes[0] = Volume("shop", "data", PRIMARY, (line("one"), line("last")), labels={"app": "shop"}).to_object()
+    groups.reconcile([east.member("lag=3600", running=True), west.member()])
+    assert "finalSyncComplete" not in east.vrg["status"]
+    members = [replace(members[0], vrg=east.vrg), west.member()]
+    groups.reconcile(members)
+    assert west.volume.writes == (line("one"), line("last")) and east.vrg["status"]["finalSyncComplete"]
 
 
 def test_cluster_that_does_not_answer_holds_up_no_other() -> None:
