@@ -196,22 +196,28 @@ def _as_secondary(vrg: Object, observed: Observed, known: dict[str, Object]) -> 
 
 
 def _data_as_secondary(vrg: Object, observed: Observed, known: dict[str, Object]) -> list[Condition | Object]:
-    """Once the group is secondary it stays so in this generation, also when the primary no longer answers."""
-    generation, message = vrg["metadata"]["generation"], "PVCs of the group are replicating"
+    """Once the data are in sync they stay so in this generation, also when the primary no longer answers.
+
+    A group that relocates is ready before its peer has all data: then only DataProtected tells.
+    """
+    generation, relocates = vrg["metadata"]["generation"], vrg["spec"].get("action") == "Relocate"
     if observed.problem:
         return [Condition(DATA_READY, FALSE, "Error", observed.problem), _kept(known, DATA_PROTECTED)]
-    if not observed.has_data and not observed.wait:
+    if observed.wait:
+        return [Condition(DATA_READY, FALSE, "Progressing", observed.wait), Condition(DATA_PROTECTED, FALSE, "Replicating", observed.wait)]
+    if not observed.has_data:
         return [Condition(kind, TRUE, UNUSED, NO_CLAIMS) for kind in (DATA_READY, DATA_PROTECTED)]
-    was_secondary = is_true(known, DATA_READY, generation)
-    replicated = not observed.wait and (observed.replicated or is_true(known, DATA_PROTECTED, generation))
-    ready = not observed.wait and (replicated or was_secondary)
+    if observed.replicated or is_true(known, DATA_PROTECTED, generation):
+        return [
+            Condition(DATA_READY, TRUE, "Replicated", "PVCs of the group are secondary"),
+            Condition(DATA_PROTECTED, TRUE, DATA_PROTECTED, "The data are in sync with the peer"),
+        ]
+    waiting = "The data are not in sync with the peer yet"
     return [
-        Condition(DATA_READY, TRUE, "Replicated" if replicated else "Replicating", message)
-        if ready
-        else Condition(DATA_READY, FALSE, "Progressing", observed.wait or "The group waits for a primary to replicate from"),
-        Condition(DATA_PROTECTED, TRUE, DATA_PROTECTED, "The data are in sync with the peer")
-        if replicated
-        else Condition(DATA_PROTECTED, FALSE, "Replicating", observed.wait or "The data are not in sync with the peer yet"),
+        Condition(DATA_READY, TRUE, "Replicating", "PVCs of the group are secondary")
+        if relocates
+        else Condition(DATA_READY, FALSE, "Progressing", "The group waits for a primary to replicate from"),
+        Condition(DATA_PROTECTED, FALSE, "Replicating", waiting),
     ]
 
 

@@ -148,7 +148,7 @@ def test_group_that_relocates_is_secondary_only_when_its_peer_has_all_data(appli
     application.write("east", "late")
     application.scale("east", 0)
     application.group("east", "secondary", action="Relocate")
-    application.until_condition("east", "DataReady", "False", "Progressing")
+    application.until_condition("east", "DataReady", "True", "Replicating")
     assert application.status("east")["state"] == "Unknown" and application.read("west") == ["first"]
     application.fault("east", "")
     application.until_state("east", "Secondary")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import copy
+import datetime
 from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.replication.conditions import by_type
 from ansible_collections.openfleet.clusters.extensions.sandbox.replication.faults import FAULT, Faults
-from ansible_collections.openfleet.clusters.extensions.sandbox.replication.groups import Groups
+from ansible_collections.openfleet.clusters.extensions.sandbox.replication.groups import Groups, now_in_utc
 from ansible_collections.openfleet.clusters.extensions.sandbox.replication.member import FINALIZER, Member
 from ansible_collections.openfleet.clusters.extensions.sandbox.replication.site import Site
 from ansible_collections.openfleet.clusters.extensions.sandbox.replication.stores import StoreError
-from ansible_collections.openfleet.clusters.extensions.sandbox.replication.volumes import PRIMARY, SECONDARY, Volume
+from ansible_collections.openfleet.clusters.extensions.sandbox.replication.volumes import PRIMARY, SECONDARY, Volume, new_write
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.timestamps import parse_time
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Unreachable
 
 Object = dict[str, Any]
@@ -177,7 +179,10 @@ def test_restore_is_done_once_and_again_after_the_group_was_secondary() -> None:
     west.stored = StoreError("s3 does not answer")
     groups.reconcile([west.member()])
     assert west.condition("ClusterDataReady") == "False/Error" and west.volume.role == SECONDARY
-    west.stored = [copy.deepcopy(CLAIM)]
+    west.stored = [copy.deepcopy(CLAIM) | {"status": {"phase": "Pending"}}]
+    groups.reconcile([west.member()])
+    assert (west.state, west.condition("ClusterDataReady")) == ("Unknown", "True/Restored"), "the claim is not bound yet"
+    west.claims[0]["status"]["phase"] = "Bound"
     groups.reconcile([west.member()])
     assert (west.state, west.condition("ClusterDataReady"), west.volume.role) == ("Primary", "True/Restored", PRIMARY)
     west.stored = StoreError("it is not asked again")
@@ -201,6 +206,28 @@ def test_final_sync_copies_the_last_write_although_the_cache_lacks_it() -> None:
     members = [replace(members[0], vrg=east.vrg), west.member()]
     groups.reconcile(members)
     assert west.volume.writes == (line("one"), line("last")) and east.vrg["status"]["finalSyncComplete"]
+
+
+def test_copy_that_lags_behind_has_old_writes_and_an_old_time() -> None:
+    east, west, groups = primary(), Cluster("west", claim=False), Groups()
+    west.want("secondary")
+    recent = new_write("east", "recent", now_in_utc())
+    east.volumes[0] = Volume("shop", "data", PRIMARY, (line("one"), recent), labels={"app": "shop"}).to_object()
+    groups.reconcile([east.member("lag=3600"), west.member()])
+    assert west.volume.writes == (line("one"),)
+    behind = now_in_utc() - cast(datetime.datetime, parse_time(east.vrg["status"]["lastGroupSyncTime"]))
+    assert behind >= datetime.timedelta(hours=1)
+
+
+def test_promoted_group_has_no_sync_until_its_own_first_copy() -> None:
+    east, west, groups = primary(), Cluster("west", claim=False), Groups()
+    west.want("secondary")
+    groups.reconcile([east.member(), west.member()])
+    assert west.volume.synced
+    west.claims = [copy.deepcopy(CLAIM)]
+    west.want("primary", action="Failover")
+    groups.reconcile([west.member()])
+    assert west.state == "Primary" and "lastGroupSyncTime" not in west.vrg["status"]
 
 
 def test_cluster_that_does_not_answer_holds_up_no_other() -> None:

@@ -131,7 +131,7 @@ SECONDARY = {
     "replicating": ({}, REPLICA, ("True", "Replicated", 1), ("True", "DataProtected", 1), "Secondary"),
     "no primary yet": ({}, Observed(has_data=True), ("False", "Progressing", 1), REPLICATING, "Unknown"),
     "still in use": ({}, WAITING, ("False", "Progressing", 1), REPLICATING, "Unknown"),
-    "relocates, not copied": ({"action": "Relocate"}, Observed(has_data=True), ("False", "Progressing", 1), REPLICATING, "Unknown"),
+    "relocates, not copied": ({"action": "Relocate"}, Observed(has_data=True), ("True", "Replicating", 1), REPLICATING, "Unknown"),
     "relocates, copied": ({"action": "Relocate"}, REPLICA, ("True", "Replicated", 1), ("True", "DataProtected", 1), "Secondary"),
 }
 
