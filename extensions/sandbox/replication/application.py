@@ -74,7 +74,7 @@ class Application:
         item = self._volume(kube)
         return [text_of(line) for line in Volume.from_object(item).writes] if item else []
 
-    def until_read(self, kube: Kube, text: str, seconds: float = 60) -> None:
+    def until_read(self, kube: Kube, text: str, seconds: float = 180) -> None:
         """Wait until the cluster has a write: a synchronous one counts only then."""
         deadline = time.monotonic() + seconds
         while text not in self.read(kube):

@@ -50,14 +50,21 @@ def copy_all(source: Member, targets: Sequence[Member], now: datetime.datetime, 
     """Copy the volumes of the source. A `complete` copy ignores a lag: it is the last one before the group moves."""
     as_of = now if complete else now - _lag(source)
     for key, volume in sorted(source.volumes.items()):
-        copied = volume.written_before(as_of)
         for target in targets:
             known = target.volumes.get(key)
+            copied = _copied(volume, known, as_of)
             if known is None or (known.role, known.writes) != (SECONDARY, copied) or "async" in source.spec:
                 target.write(replace(volume, role=SECONDARY, writes=copied, synced=as_of))
         if "async" in source.spec or volume.synced is None:
             # Without the writes: the application may have appended some since.
             source.mark_synced(replace(volume, synced=as_of))
+
+
+def _copied(volume: Volume, known: Volume | None, as_of: datetime.datetime) -> tuple[str, ...]:
+    """The writes up to a time. A copy that has more of them already keeps those."""
+    writes = volume.written_before(as_of)
+    is_ahead = known is not None and len(known.writes) > len(writes) and volume.writes[: len(known.writes)] == known.writes
+    return known.writes if known and is_ahead else writes
 
 
 def is_copied(source: Member, targets: Sequence[Member]) -> bool:

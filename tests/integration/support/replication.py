@@ -20,7 +20,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.replication.setup
 RAMEN = "ramendr.openshift.io/v1alpha1"
 GROUP = "volumereplicationgroup"
 _numbers = itertools.count(1)
-soon = functools.partial(until, seconds=60)
+soon = functools.partial(until, seconds=180)
 
 
 class Protected:

@@ -217,6 +217,10 @@ def test_copy_that_lags_behind_has_old_writes_and_an_old_time() -> None:
     assert west.volume.writes == (line("one"),)
     behind = now_in_utc() - cast(datetime.datetime, parse_time(east.vrg["status"]["lastGroupSyncTime"]))
     assert behind >= datetime.timedelta(hours=1)
+    groups.reconcile([east.member("interval=0"), west.member()])
+    assert west.volume.writes == (line("one"), recent)
+    groups.reconcile([east.member("interval=0,lag=3600"), west.member()])
+    assert west.volume.writes == (line("one"), recent), "no copy goes backwards"
 
 
 def test_promoted_group_has_no_sync_until_its_own_first_copy() -> None:
