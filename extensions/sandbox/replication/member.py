@@ -97,6 +97,7 @@ class Member:
         wanted = volume.to_object()
         known = self.known_volumes.get(key)
         if known is None:
+            self._create_namespaces({volume.namespace})
             item = self.site.kube.create(wanted)
         else:
             item = self.site.kube.patch(known, {"metadata": wanted["metadata"], "data": wanted["data"]})
@@ -113,11 +114,14 @@ class Member:
 
     def create_missing(self, items: list[Object]) -> None:
         """Create what was restored, and the namespaces it is in; what exists is left as it is."""
-        spaces = {item["metadata"]["namespace"] for item in items if "namespace" in item["metadata"]}
-        for namespace in sorted(spaces - {self.vrg["metadata"]["namespace"]}):
-            self._create({"apiVersion": "v1", "kind": NAMESPACE, "metadata": {"name": namespace}})
+        self._create_namespaces({item["metadata"]["namespace"] for item in items if "namespace" in item["metadata"]})
         for item in sorted(items, key=lambda item: bool(item["kind"] == CLAIM)):
             self._create(item)
+
+    def _create_namespaces(self, names: set[str]) -> None:
+        """Create namespaces that the group protects from another one."""
+        for name in sorted(names - {self.vrg["metadata"]["namespace"]}):
+            self._create({"apiVersion": "v1", "kind": NAMESPACE, "metadata": {"name": name}})
 
     def _create(self, item: Object) -> None:
         try:

@@ -42,6 +42,7 @@ class Cluster:
         self.volumes = [Volume("shop", "data", role, writes, labels={"app": "shop"}).to_object()] if role else []
         self.stored: list[Object] | StoreError = []
         self.uploads: list[list[Object]] = []
+        self.created: list[str] = []
         self.is_down = False
         self.vrg: Object = {}
 
@@ -64,6 +65,7 @@ class Cluster:
 
     def create(self, item: Object) -> Object:
         self._answer()
+        self.created.append(f"{item['kind']} {item['metadata']['name']}")
         {"ConfigMap": self.volumes, "PersistentVolumeClaim": self.claims}.get(item["kind"], []).append(item)
         return item
 
@@ -244,6 +246,15 @@ def test_cluster_that_does_not_answer_holds_up_no_other() -> None:
     groups.reconcile([east.member(), west.member()])
     assert west.volume.writes == east.volume.writes and west.state == "Secondary"
     assert east.vrg["status"]["lastGroupSyncTime"]
+
+
+def test_group_protects_other_namespaces_which_its_peer_may_lack() -> None:
+    east, west, groups = primary(protectedNamespaces=["shop"]), Cluster("west", claim=False), Groups()
+    west.want("secondary", protectedNamespaces=["shop"])
+    for cluster in (east, west):
+        cluster.vrg["metadata"]["namespace"] = "ops"
+    groups.reconcile([east.member(), west.member()])
+    assert west.created == ["Namespace shop", "ConfigMap volume-data"] and west.state == "Secondary"
 
 
 def test_nothing_is_uploaded_twice_nor_by_a_test_failover() -> None:
