@@ -16,6 +16,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import Acc
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox, StoreAccess
 
+from .support.deployment import install
 from .support.leftovers import Leftovers
 from .support.orders import Orders
 from .support.replication import Protected, protected
@@ -33,8 +34,9 @@ def quick_sandbox(new_sandbox: Callable[..., Sandbox]) -> Sandbox:
 
 @pytest.fixture(scope="session")
 def quick_hub(quick_sandbox: Sandbox) -> Access:
-    """The hub of that sandbox."""
+    """The hub of that sandbox, with the shipped roles and policies, as a site has them."""
     hub = Access(quick_sandbox.kubeconfig())
+    install(hub)
     _leftovers.append(Leftovers(hub))
     return hub
 

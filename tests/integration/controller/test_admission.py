@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.common.types im
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Forbidden, Invalid, KubeError
 
-from ..support.deployment import install
 from ..support.manifests import manifest
 from ..support.orders import GROUP, Orders
 from ..support.tenants import RBAC, TENANT, connect_as
@@ -26,15 +24,15 @@ MARKED = {f"{GROUP}/clusterorder": "demo"}
 
 
 @pytest.fixture(scope="module")
-def hub(quick_hub: Access) -> Access:
-    install(quick_hub)
-    quick_hub.kubectl("apply", "-f", "-", stdin=json.dumps(manifest("policy_config_map")))
+def hub(quick_hub: Access) -> Iterator[Access]:
+    """With a user who may do anything but what the policies refuse."""
     anything = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
     role = {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": "careless"}, "rules": [anything]}
     reference = {"apiGroup": RBAC, "kind": "ClusterRole", "name": "careless"}
     subject = {"kind": "User", "name": "careless", "apiGroup": RBAC}
     binding = {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "careless"}}
-    quick_hub.apply(role, binding | {"roleRef": reference, "subjects": [subject]})
+    made = (role, binding | {"roleRef": reference, "subjects": [subject]})
+    quick_hub.apply(*made)
     marked: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "not-created", "labels": MARKED}}
 
     def is_enforced() -> bool:
@@ -47,7 +45,9 @@ def hub(quick_hub: Access) -> Access:
         return False
 
     until(is_enforced, "the policies are in force")
-    return quick_hub
+    yield quick_hub
+    for item in made:
+        quick_hub.kube.delete(item)
 
 
 @pytest.fixture

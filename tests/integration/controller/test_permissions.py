@@ -15,7 +15,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import Acc
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import acquire, release
 
-from ..support.deployment import Deployed, account_kubeconfig, install
+from ..support.deployment import Deployed, account_kubeconfig
 from ..support.engines import running
 from ..support.manifests import manifest
 from ..support.orders import Orders
@@ -71,7 +71,6 @@ class Site:
 @pytest.fixture(scope="module")
 def site(quick_hub: Access, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("site")
-    install(quick_hub)
     with fresh_namespace(quick_hub) as namespace, Recorder(quick_hub).running() as recorder:
         orders = Orders(quick_hub, namespace, folder)
         orders.template("finished", install=INSTALL, post_install="[]\n")
@@ -157,11 +156,16 @@ class Users:
         policy = manifest("policy_config_map")
         policy["data"]["accounts"] += "\n".join(self.users.values())
         hub.kubectl("apply", "-f", "-", stdin=json.dumps(policy))
-        items = {"apiVersion": "v1", "kind": "List", "items": [account, *roles, *bindings, actor]}
-        hub.kubectl("create", "-f", "-", stdin=json.dumps(items))
+        self._items = json.dumps({"apiVersion": "v1", "kind": "List", "items": [account, *roles, *bindings, actor]})
+        self._hub = hub
+        hub.kubectl("create", "-f", "-", stdin=self._items)
         site.recorder.credential = hub.kubectl("create", "token", "actor", "-n", namespace).stdout.strip()
         last = ("auth", "can-i", "list", "namespaces", f"--as={bindings[-1]['metadata']['name']}")
         until(lambda: hub.kubectl(*last, check=False).returncode == 0, "the server knows them all")
+
+    def delete(self) -> None:
+        self._hub.kubectl("delete", "-f", "-", "--wait=false", stdin=self._items)
+        self._hub.kubectl("apply", "-f", "-", stdin=json.dumps(manifest("policy_config_map")))
 
     def for_orders(self) -> None:
         """Whatever is about an order is requested by the user whom the order is named after."""
@@ -191,8 +195,10 @@ def _found(pattern: str, text: str) -> str:
 
 @pytest.fixture(scope="module")
 def users(site: Site) -> Iterator[Users]:
-    yield Users(site)
+    made = Users(site)
+    yield made
     site.recorder.act_as = lambda _method, _path, _body: ""
+    made.delete()
 
 
 def test_whichever_permission_is_missing_for_an_order_is_named(site: Site, users: Users, caplog: pytest.LogCaptureFixture) -> None:
@@ -246,6 +252,7 @@ def test_an_event_source_that_may_not_follow_the_hub_is_not_healthy_and_logs_why
             until(lambda pattern=pattern: re.search(pattern, caplog.text), f"{pattern!r} is logged")
 
     site.orders.apply("observed", nodes={"fc430": 1})
+    site.orders.provision("observed", wait=0)  # so that it has a provider, whose kinds are followed
     users.for_all(lists - of_clusters)
     with WebhookEngine(site.of_account).running(wait=False) as engine:
         until_logged(lists - of_clusters)
