@@ -103,8 +103,9 @@ def _of_entry_points(specs: dict[str, Any], template: Template | None) -> Iterat
         for paragraph in words["description"]:
             yield from _wrapped(paragraph, "- ")
         yield ""
-    for entry in template.entry_points if template else ():
-        if entry not in specs and (point := template.entry_point(entry)):
+    inherited = {entry: template.entry_point(entry) for entry in template.entry_points if entry not in specs} if template else {}
+    for entry, point in inherited.items():
+        if point:
             yield from (f"`{entry}`: runs {_link(point.role)}.", "")
 
 
