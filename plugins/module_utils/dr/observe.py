@@ -30,7 +30,7 @@ from .readers import read_intent, read_policy, read_workload
 from .settings import DIRECT
 from .state import State
 from .stored import newest_primary
-from .vocabulary import GROUP_LABEL
+from .vocabulary import GROUP_LABEL, Phase
 from .vrg import VRG
 from .workloads import APPS, KINDS, belongs, protected_claims
 
@@ -107,9 +107,8 @@ class Observer:
 
     def observations(self, observed: Observed, drpc: Object, intent: Intent, state: State, policy: Policy) -> Observations:
         decision = self._access.placement.read(drpc)
-        # The stores are read for an empty bucket only: later one of them may be that of a dead site.
-        empty = not state.phase
-        stored, where = self._newest(policy) if empty else (None, "")
+        # The stores are read only while the state is rebuilt: later one of them may be that of a dead site.
+        stored, where = self._newest(policy) if state.phase in (Phase.NONE, Phase.WAIT_FOR_USER) else (None, "")
         member = policy.member(observed.own)
         return Observations(
             now=self._kube.server_time() or datetime.now(UTC),

@@ -24,10 +24,10 @@ from ..s3.store import ObjectStore
 from .act import Acted, Actor, SupersededError, describe
 from .answers import Found
 from .copies import CONDITION, Asked, accept, standing
+from .drpc_status import release, show, status_of
 from .machine.conditions import conditions
 from .machine.context import Context
 from .machine.step import step, sweep_leftovers
-from .drpc_status import release, show, status_of
 from .model import ConditionState, Intent, Observations, Policy, Step
 from .modes import Access
 from .observe import Observed, Observer, asked_of, bare_policy

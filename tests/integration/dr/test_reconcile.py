@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine import deletion
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.stored import newest_primary
 
 from ..support.dr_run import SECONDS, Recovery, recovery
 from ..support.hanging import hanging_server
@@ -140,6 +141,26 @@ def test_failover_from_a_dead_cluster_its_return_relocation_home_and_the_end(dep
     assert dr.state().step == "Deleted"
 
 
+def test_state_is_rebuilt_once_from_the_clusters_and_stores(deployed: tuple[Recovery, int]) -> None:
+    dr, _epoch = deployed
+    kube = dr.sites["west"].kube
+    stored, cluster = newest_primary(kube, dr.workload, ["s3-east", "s3-west", "s3-unknown"], SECONDS)
+    assert stored and stored.claims_data and cluster == "east"
+    assert newest_primary(kube, dr.workload, ["s3-unknown"], SECONDS) == (None, "")
+    owner = dr.application.get("east")["metadata"]["annotations"]["drplacementcontrol.ramendr.openshift.io/drpc-uid"]
+    for part in ("state", "decision", "history/"):
+        for key in dr.store.keys(dr.workload.key(part)):
+            dr.store.delete(key)
+    epoch = dr.acquire("west")
+    results = dr.lead_until("west", epoch, "Deployed", "Completed")
+    assert dr.state().intent["home"] == "east" and dr.application.app.runs(dr.sites["east"].kube)
+    assert all("secondary" not in action or "west" in action for result in results for action in result.actions), "nothing was demoted"
+    uid = dr.drpc("west")["metadata"]["uid"]
+    for site in dr.sites:
+        found = dr.application.get(site)["metadata"]["annotations"]["drplacementcontrol.ramendr.openshift.io/drpc-uid"]
+        assert found == uid != owner, "they are taken over by the copy of the leader's cluster"
+
+
 def test_leader_that_is_killed_or_late_is_followed_by_the_next_one(deployed: tuple[Recovery, int]) -> None:
     dr, old = deployed
     dr.ask("west", action="Failover", failoverCluster="west")
@@ -200,6 +221,7 @@ def test_protection_ends_without_a_dead_cluster_which_is_cleaned_up_when_it_retu
 ) -> None:
     dr, _epoch = deployed
     monkeypatch.setattr(deletion, "GRACE", timedelta(0))
+    dr.watch("west")
     kill(sandbox, "east")
     try:
         dr.sites["west"].kube.delete(dr.drpc("west"))
@@ -225,6 +247,6 @@ def test_protection_ends_without_a_dead_cluster_which_is_cleaned_up_when_it_retu
     assert dr.state().intent["leftovers"] == []
 
     # The next protection of the same name begins anew.
-    dr.protect("west", preferredCluster="west")
+    dr.protect("west")
     dr.lead_until("west", epoch, "Deployed", "Completed")
-    assert dr.state().intent["home"] == "west" and dr.has_drpc("east")
+    assert dr.state().intent["home"] == "east" and dr.has_drpc("east")
