@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Found, Unauthorized, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.audit import Recorded
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.procedures import PROCEDURES
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.stages import stage_names
@@ -210,3 +211,12 @@ def test_peer_ready_waits_for_a_sync_after_the_move() -> None:
     )
     assert step(FAILOVER, state, old, samples.policy()).conditions["PeerReady"].status == "False"
     assert step(FAILOVER, state, new, samples.policy()).conditions["PeerReady"].status == "True"
+
+
+@pytest.mark.parametrize("answer", [Unreachable("no route to host"), Unauthorized("expired")], ids=["unreachable", "unauthorized"])
+def test_no_answer_is_not_absence(answer: Unreachable | Unauthorized) -> None:
+    """Only a cluster that says so has no object; of one that does not answer, or refuses to, nothing is known."""
+    result = settled_step(RELOCATE, settled(), replace(observed(vrg(), None), vrgs={"east": Found(vrg()), "west": answer}))
+    assert [wait.gate for wait in result.waits] == ["AllAnswer"]
+    assert answer.why in result.waits[0].message
+    assert not result.actions
