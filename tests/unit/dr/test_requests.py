@@ -111,3 +111,11 @@ def test_a_new_request_inherits_the_demotion_of_the_one_before() -> None:
     result = step(TO_EAST, DEMOTED, observed(secondary(), secondary()), samples.policy())
     assert result.state.request
     assert result.state.request.demoted, "otherwise it could be taken back, and the old home be promoted beside the target"
+
+
+@pytest.mark.parametrize("other", [TEST, TO_WEST], ids=["test", "failover"])
+def test_a_request_that_is_replaced_before_its_demotion_leaves_the_workload_at_home(other: Intent) -> None:
+    """The relocation had cleared the placement. What replaces it may take long, or wait."""
+    state = in_progress("Relocate", "FinalSync", decision=Decision())
+    result = step(other, state, observed(vrg(), secondary(), placed=Placed()), samples.policy())
+    assert (result.state.request and result.state.request.stage, result.state.decision.cluster) == ("Check", "east")

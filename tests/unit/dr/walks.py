@@ -100,6 +100,7 @@ def _check_settled(simulation: Simulation) -> None:
     must(state.request is None, f"{state.request} does not end: {simulation.last and simulation.last.waits}")
     must(simulation.primaries == [state.home], f"primaries are {simulation.primaries}, the home is {state.home}")
     must(simulation.running == [state.home], f"the workload runs on {simulation.running}, the home is {state.home}")
+    must(simulation.placed.cluster == state.home, f"the placement is {simulation.placed}, the home is {state.home}")
     must(state.peer_ready, f"the peer never gets ready: {simulation.gates}")
 
 

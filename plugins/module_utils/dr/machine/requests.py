@@ -115,9 +115,14 @@ def _end_test(context: Context, test: Request) -> Verdict:
 
 
 def _begin(context: Context, kind: str, target: str) -> State:
-    """The state with a new request. It inherits a demotion: what was demoted stays so, whatever is asked for next."""
+    """The state with a new request. It inherits a demotion: what was demoted stays so, whatever is asked for next.
+
+    Without one, the workload is at home until the new request moves it, also if the one before had cleared the placement.
+    """
     state, before = context.state, context.state.request
     origin, demoted = state.last_primary, bool(before and before.demoted)
+    if not demoted and state.decision.cluster != state.home:
+        state = replace(state, decision=Decision(state.home, reason=f"{before} was replaced"))
     silent = context.unanswered(context.policy.clusters)
     request = Request(kind, target, "", origin, context.intent.generation, context.now, demoted, unanswered=silent)
     procedure = PROCEDURES[kind]
