@@ -149,16 +149,23 @@ class Observations:
 
 @dataclass(frozen=True)
 class DeployVRG:
-    """Create or update the VolumeReplicationGroup of a cluster. The deployer stamps owner, epoch and revision."""
+    """Create or update the VolumeReplicationGroup of a cluster. The deployer stamps owner, epoch and revision.
+
+    `adopts` is the owner of an object of another protection that this one takes over.
+    """
 
     cluster: str
     spec: Object
     owner: str
+    adopts: str = ""
 
 
 @dataclass(frozen=True)
 class DeleteVRG:
+    """`adopts` is the owner of an object that an earlier protection has left."""
+
     cluster: str
+    adopts: str = ""
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,7 @@ def test_leftovers_of_an_earlier_protection_are_deleted_before_they_are_used() -
     state = replace(in_progress("Deploy", "Protect", "east"), uid="uid-2", leftovers=("west",))
     observations = observed(vrg(owner="uid-2"), secondary())
     result = settled_step(samples.intent(uid="uid-2"), state, observations)
-    assert result.actions == (DeleteVRG("west"),)
+    assert result.actions == (DeleteVRG("west", adopts=samples.UID),)
     assert result.waits[0].gate == "PeersObserved"
 
 
@@ -154,6 +154,7 @@ def test_a_complete_primary_of_an_earlier_protection_is_demoted_not_believed() -
     """Its status is perfect, and is about other data."""
     result = settled_step(FAILOVER, settled(), observed(vrg(), vrg(owner="uid-0", **TOLD_FAILOVER)))
     assert roles(result) == [("west", "secondary")]
+    assert [action.adopts for action in result.actions if isinstance(action, DeployVRG)] == ["uid-0"]
     assert result.state.request
     assert result.state.request.stage == "Check"
 

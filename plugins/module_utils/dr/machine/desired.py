@@ -64,12 +64,13 @@ def bring_in_step(context: Context, cluster: str, spec: Object, epoch: int = 0) 
     found = context.vrgs.get(cluster)
     if not context.answered(cluster) or (found and found.deleting):
         return ()
-    if found and not context.is_owned(found) and cluster in context.state.leftovers:
-        return (DeleteVRG(cluster),)
+    foreign = found.owner if found and not context.is_owned(found) else ""
+    if foreign and cluster in context.state.leftovers:
+        return (DeleteVRG(cluster, foreign),)
     wanted = {name: spec[name] for name in FIELDS if spec.get(name)}
     if found and context.is_owned(found) and found.epoch >= epoch and is_in_step(found, wanted):
         return ()
-    return (DeployVRG(cluster, wanted, context.state.uid),)
+    return (DeployVRG(cluster, wanted, context.state.uid, foreign),)
 
 
 def is_in_step(vrg: VRG, spec: Mapping[str, Any]) -> bool:
