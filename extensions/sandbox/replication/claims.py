@@ -31,6 +31,13 @@ def bind(kube: Kube, claim: Object) -> None:
     kube.patch(claim, {"status": status}, subresource="status", checked=False)
 
 
+def create(kube: Kube, wanted: list[Object]) -> None:
+    """Create the claims of a StatefulSet, as its controller does; those that exist stay as they are."""
+    for claim in wanted:
+        with contextlib.suppress(Conflict):
+            kube.create(claim)
+
+
 def release(kube: Kube, claim: Object, is_protected: bool) -> None:
     """Let a deleted claim go, with its PersistentVolume. Its data stay while a group protects them."""
     metadata = claim["metadata"]

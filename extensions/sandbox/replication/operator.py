@@ -26,7 +26,7 @@ from .member import Member, namespaces_of
 from .site import CLAIM, CLUSTER, CONTROL, GROUP, VOLUME, Site
 from .volumes import Volume, selected
 from .workloads import KINDS as WORKLOADS
-from .workloads import claims_of, unready_because, uses, workload_status
+from .workloads import claims_of, templated_claims, unready_because, uses, workload_status
 
 WORKERS = 4
 CHECK_SECONDS = 0.5
@@ -148,6 +148,8 @@ class Operator:
         if workload is None:
             return
         mounted = {item["metadata"]["name"]: item for item in site[CLAIM].below(key.namespace)}
+        if missing := [claim for name, claim in templated_claims(workload).items() if name not in mounted]:
+            await in_thread(lambda: claims.create(site.kube, missing))
         volumes = {volume.claim: volume for volume in map(Volume.from_object, site[VOLUME].below(key.namespace))}
         is_fenced = bool(claims_of(workload)) and site.name in self._fenced()
         unready = unready_because(workload, mounted, volumes, is_fenced)

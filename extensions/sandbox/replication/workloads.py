@@ -15,7 +15,28 @@ DEPLOYMENT, STATEFUL_SET = KINDS = ("Deployment", "StatefulSet")
 def claims_of(workload: Object) -> set[str]:
     """The names of the claims that the pods of a workload mount."""
     volumes = workload["spec"]["template"]["spec"].get("volumes") or []
-    return {volume["persistentVolumeClaim"]["claimName"] for volume in volumes if "persistentVolumeClaim" in volume}
+    named = {volume["persistentVolumeClaim"]["claimName"] for volume in volumes if "persistentVolumeClaim" in volume}
+    return named | templated_claims(workload).keys()
+
+
+def templated_claims(workload: Object) -> dict[str, Object]:
+    """The claims that a StatefulSet has for its replicas, by name, also for those that end just now."""
+    metadata, spec = workload["metadata"], workload["spec"]
+    count = max(spec.get("replicas", 1), (workload.get("status") or {}).get("replicas", 0))
+    return {
+        f"{template['metadata']['name']}-{metadata['name']}-{number}": {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {
+                "name": f"{template['metadata']['name']}-{metadata['name']}-{number}",
+                "namespace": metadata["namespace"],
+                "labels": (template["metadata"].get("labels") or {}) | (spec["selector"].get("matchLabels") or {}),
+            },
+            "spec": template["spec"],
+        }
+        for template in spec.get("volumeClaimTemplates") or []
+        for number in range(count)
+    }
 
 
 def is_running(workload: Object) -> bool:

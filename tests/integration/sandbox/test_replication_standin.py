@@ -314,6 +314,26 @@ def test_stand_in_that_has_crashed_is_named_and_continues_after_up(application: 
     application.until_read("west", "meanwhile")
 
 
+def test_stateful_set_gets_its_claims_and_runs_where_they_are_primary(application: Protected) -> None:
+    east = application.sites["east"].kube
+    labels, metadata = application.app.labels, {"name": "db", "namespace": application.namespace}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "db", "image": "registry.example.com/db:1"}]}}
+    claim = {"metadata": {"name": "data"}, "spec": application.app.claim()["spec"]}
+    spec = {"replicas": 2, "selector": {"matchLabels": labels}, "serviceName": "db", "template": template, "volumeClaimTemplates": [claim]}
+    east.create({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": spec})
+    application.group("east", "primary")
+
+    def ready() -> int:
+        return int(east.get("apps/v1", "StatefulSet", "db", application.namespace).get("status", {}).get("readyReplicas", 0))
+
+    soon(lambda: ready() == 2, "both replicas are ready")
+    soon(lambda: len(application.status("east").get("protectedPVCs", [])) == 2, "both claims are protected")
+    application.group("east", "secondary", action="Failover")
+    soon(lambda: "in use" in application.status("east")["conditions"][0]["message"], "the claims are in use")
+    east.patch(east.get("apps/v1", "StatefulSet", "db", application.namespace), {"spec": {"replicas": 0}}, checked=False)
+    soon(lambda: "in use" not in application.status("east")["conditions"][0]["message"], "the claims are not in use")
+
+
 def test_documented_example_runs(dr_sites: dict[str, Access]) -> None:
     east = dr_sites["east"]
     try:

@@ -25,7 +25,12 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.replication.volum
     selected,
     text_of,
 )
-from ansible_collections.openfleet.clusters.extensions.sandbox.replication.workloads import unready_because, workload_status
+from ansible_collections.openfleet.clusters.extensions.sandbox.replication.workloads import (
+    claims_of,
+    templated_claims,
+    unready_because,
+    workload_status,
+)
 
 Object = dict[str, Any]
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
@@ -210,6 +215,15 @@ def test_workload_runs_where_its_volumes_are_primary(claims: dict[str, Object], 
     assert status.get("readyReplicas", 0) == (0 if why else 2) and status["observedGeneration"] == 4
     (available,) = status["conditions"]
     assert available["status"] == ("False" if why else "True") and (why in available["message"])
+
+
+def test_stateful_set_has_a_claim_for_each_replica_also_for_those_that_end() -> None:
+    template = {"metadata": {"name": "data"}, "spec": {"storageClassName": "replicated"}}
+    spec = {"replicas": 1, "selector": {"matchLabels": {"app": "shop"}}, "template": {"spec": {}}, "volumeClaimTemplates": [template]}
+    workload = {"kind": "StatefulSet", "metadata": {"name": "db", "namespace": "shop"}, "spec": spec, "status": {"replicas": 2}}
+    assert claims_of(workload) == {"data-db-0", "data-db-1"}
+    claim = templated_claims(workload)["data-db-0"]
+    assert claim["metadata"] == {"name": "data-db-0", "namespace": "shop", "labels": {"app": "shop"}} and claim["spec"] == template["spec"]
 
 
 def drcluster(fence: str = "", status: Object | None = None) -> Object:
