@@ -27,6 +27,7 @@ CLAIM: Object = {
     "status": {"phase": "Bound"},
 }
 RUNNING = {
+    "metadata": {"name": "shop", "namespace": "shop"},
     "spec": {"template": {"spec": {"volumes": [{"persistentVolumeClaim": {"claimName": "data"}}]}}},
     "status": {"readyReplicas": 1},
 }
