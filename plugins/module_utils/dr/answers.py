@@ -47,5 +47,5 @@ class Unauthorized:
 
 
 Unknown = Unreachable | Unauthorized
-Answer = Found | Absent | Unknown
-ListAnswer = Listed | Unknown
+Answer = Found | Absent | Unreachable | Unauthorized
+ListAnswer = Listed | Unreachable | Unauthorized

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..common.types import Object
-from .answers import Answer, ListAnswer, Unknown
+from .answers import Answer, ListAnswer, Unauthorized, Unreachable
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Refused:
     why: str
 
 
-Outcome = Deployed | Superseded | Refused | Unknown
+Outcome = Deployed | Superseded | Refused | Unreachable | Unauthorized
 
 
 @dataclass(frozen=True)

@@ -26,5 +26,5 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.registry.health
 )
 def test_no_error_means_that_an_object_is_absent(error: errors.KubeError, kind: type) -> None:
     answer = answer_of(error)
-    assert type(answer) is kind
+    assert isinstance(answer, kind)
     assert answer.why == str(error)

@@ -44,7 +44,7 @@ def view(status: str = "True", reason: str = "GetResourceProcessing", message: s
     ],
 )
 def test_view_says_absent_only_if_the_object_was_not_found(seen: Object, kind: type) -> None:
-    assert type(answer(seen, None)) is kind
+    assert isinstance(answer(seen, None), kind)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_view_says_absent_only_if_the_object_was_not_found(seen: Object, kind: t
     ],
 )
 def test_view_that_is_older_than_the_manifest_work_is_no_answer(seen: Object, wanted: Object, kind: type) -> None:
-    assert type(answer(seen, work_of("west", wanted, REF))) is kind
+    assert isinstance(answer(seen, work_of("west", wanted, REF)), kind)
 
 
 def test_view_names_its_object() -> None:
@@ -82,7 +82,7 @@ def test_views_of_a_cluster_that_is_not_available_do_not_count(status: str | Non
     conditions = [
         {"type": "ManagedClusterConditionAvailable", "status": status, "message": "Registration agent stopped updating its lease."}
     ]
-    assert type(unavailable({"status": {"conditions": conditions if status else []}}, "west")) is kind
+    assert isinstance(unavailable({"status": {"conditions": conditions if status else []}}, "west"), kind)
 
 
 def test_cluster_that_was_never_imported_is_no_access() -> None:
