@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Union
 
 from ..common.types import Object
 
@@ -46,6 +47,7 @@ class Unauthorized:
     why: str
 
 
-Unknown = Unreachable | Unauthorized
-Answer = Found | Absent | Unreachable | Unauthorized
-ListAnswer = Listed | Unreachable | Unauthorized
+# Not by `|`, which the pylint of ansible-test takes for an operation on dataclasses.
+Unknown = Union[Unreachable, Unauthorized]  # noqa: UP007
+Answer = Union[Found, Absent, Unreachable, Unauthorized]  # noqa: UP007
+ListAnswer = Union[Listed, Unreachable, Unauthorized]  # noqa: UP007

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Union
 
 from ..common.types import Object
 from .answers import Answer, ListAnswer, Unauthorized, Unreachable
@@ -82,7 +82,7 @@ class Refused:
     why: str
 
 
-Outcome = Deployed | Superseded | Refused | Unreachable | Unauthorized
+Outcome = Union[Deployed, Superseded, Refused, Unreachable, Unauthorized]  # noqa: UP007 - see answers.py
 
 
 @dataclass(frozen=True)
