@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from ..common.types import Object
 from ..coordination.documents import WorkloadRef
-from .answers import Found, Unknown
+from .answers import Unknown
 from .interfaces import Deployed, ObjectRef, Outcome, Refused, Stamp, Superseded
 from .kinds import DRPC, RAMEN
 from .kinds import VRG as VRG_KIND
@@ -113,27 +113,20 @@ class Actor:
 
     def _outcome(self, action: Action) -> Outcome:
         match action:
-            case DeployVRG(cluster, spec, owner):
-                return self._deploy(cluster, spec, owner)
-            case DeleteVRG(cluster):
+            case DeployVRG(cluster, spec, owner, adopts):
+                return self._deploy(cluster, spec, replace(_adopting(self._stamp, adopts), drpc_uid=owner))
+            case DeleteVRG(cluster, adopts):
                 ref = ObjectRef(RAMEN, VRG_KIND, self._workload.namespace, self._workload.name)
-                return self._access.deployer.delete(cluster, ref, self._vrg_stamp(cluster))
+                return self._access.deployer.delete(cluster, ref, _adopting(self._stamp, adopts))
             case SetPlacement(cluster, retained):
                 return Deployed(self._place(cluster, retained))
             case StartWorkload(cluster) | StopWorkload(cluster):
                 return self._scale(cluster, started if isinstance(action, StartWorkload) else stopped)
         return Deployed(self._release())
 
-    def _deploy(self, cluster: str, spec: Object, owner: str) -> Outcome:
+    def _deploy(self, cluster: str, spec: Object, stamp: Stamp) -> Outcome:
         metadata = {"name": self._workload.name, "namespace": self._workload.namespace}
-        item = {"apiVersion": RAMEN, "kind": VRG_KIND, "metadata": metadata, "spec": spec}
-        return self._access.deployer.apply(cluster, item, replace(self._vrg_stamp(cluster), drpc_uid=owner))
-
-    def _vrg_stamp(self, cluster: str) -> Stamp:
-        """The state machine has decided about the object as it was observed, so it is taken over from the owner it had then."""
-        answer = self._observed.vrgs.get(cluster)
-        owner = _owner(answer.item) if isinstance(answer, Found) else ""
-        return replace(self._stamp, adopts=frozenset({owner} - {""}))
+        return self._access.deployer.apply(cluster, {"apiVersion": RAMEN, "kind": VRG_KIND, "metadata": metadata, "spec": spec}, stamp)
 
     def _place(self, cluster: str, retained: str) -> bool:
         placement, before = self._access.placement, self._access.placement.read(self._drpc)
@@ -158,6 +151,10 @@ class Actor:
                 return outcome
             changed |= outcome.changed
         return Deployed(changed)
+
+
+def _adopting(stamp: Stamp, owner: str) -> Stamp:
+    return replace(stamp, adopts=frozenset({owner} - {""}))
 
 
 def _owner(item: Object) -> str:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import WorkloadRef
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.act import Actor, SupersededError
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Found, Unreachable
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.interfaces import Decision, Deployed, Outcome, Refused, Superseded
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import DeleteVRG, DeployVRG, SetPlacement, StopWorkload
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.observe import Observed
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import State
 
-UID = "drplacementcontrol.ramendr.openshift.io/drpc-uid"
 PROMOTE = DeployVRG("west", {"replicationState": "primary"}, "uid")
 DEMOTE = DeployVRG("east", {"replicationState": "secondary"}, "uid")
 
@@ -70,11 +70,10 @@ def test_cluster_that_stops_answering_is_skipped_and_others_are_not() -> None:
     assert acted.problems == ["Cannot make east secondary: down", "Cannot make west primary: no CRD"]
 
 
-def test_object_is_taken_over_from_the_owner_it_was_observed_with_and_from_no_other() -> None:
-    vrg = {"metadata": {"annotations": {UID: "earlier"}}}
+def test_object_is_taken_over_from_the_owner_that_the_action_names_and_from_no_other() -> None:
     clusters = Clusters()
-    actor(clusters, vrgs={"east": Found(vrg)}).do((DEMOTE, PROMOTE))
-    assert [call[3].adopts for call in clusters.calls] == [frozenset({"earlier"}), frozenset()]
+    actor(clusters).do((replace(DEMOTE, adopts="earlier"), PROMOTE, DeleteVRG("north", "earlier")))
+    assert [call[3].adopts for call in clusters.calls] == [frozenset({"earlier"}), frozenset(), frozenset({"earlier"})]
 
 
 def test_placement_ends_where_the_workload_is_neither_placed_nor_retained() -> None:

@@ -10,7 +10,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.proc
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.step import step
 
 GUIDE = (Path(__file__).resolve().parents[3] / "docs" / "dr_state_machine.md").read_text()
-REPORTED = {"HomeChosen", "RequestInProgress", "TestInProgress", "RequestLost", "StateKnown"}  # by subjects, not by gates of stages
+REPORTED = {"HomeChosen", "RequestInProgress", "TestInProgress", "StateKnown"}  # by subjects, not by gates of stages
 
 
 def test_the_table_of_procedures_is_that_of_the_code() -> None:
