@@ -19,7 +19,7 @@ from ..coordination.state import StateStore
 from ..kube.client import Kube
 from ..kube.errors import NotFound
 from ..s3.store import ObjectStore
-from .answers import Answer, Found, ListAnswer, Listed, Unknown, Unreachable
+from .answers import Answer, Found, ListAnswer, Listed, Unauthorized, Unknown, Unreachable
 from .copies import Asked
 from .interfaces import ObjectRef
 from .kinds import DR_CLUSTER, DR_POLICY, DRPC, RAMEN
@@ -149,7 +149,7 @@ class Observer:
             results = list(threads.map(lambda read: self._ask(clusters, read), reads))
         # What one of the reads did not get counts for all: the cluster is not known as a whole.
         for answers in results:
-            self._silent |= {name: answer for name, answer in answers.items() if isinstance(answer, Unknown)}
+            self._silent |= {name: answer for name, answer in answers.items() if isinstance(answer, (Unreachable, Unauthorized))}
         return [answers | {name: why for name, why in self._silent.items() if name in clusters} for answers in results]
 
     def _ask(self, clusters: Sequence[str], read: Callable[[Sequence[str]], Mapping[str, Any]]) -> dict[str, Any]:
