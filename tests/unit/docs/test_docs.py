@@ -368,7 +368,7 @@ def test_guide_lists_the_variables_that_the_playbooks_take_and_no_others() -> No
 
 
 def test_guide_knows_every_reason_it_lists() -> None:
-    listed = rows(read(ROOT / "docs" / "operators_guide.md"), "Failures, and what to do")
+    listed = rows(read(ROOT / "docs" / "when_an_order_is_not_ready.md"), "Failures, and what to do")
     reasons = {name for name in listed if name.isidentifier()}
     known = {
         name
@@ -394,7 +394,7 @@ def test_guide_knows_every_reason_it_lists() -> None:
 
 
 def test_guide_gives_the_hub_account_every_kind_that_is_written() -> None:
-    guide = read(ROOT / "docs" / "operators_guide.md")
+    guide = read(ROOT / "docs" / "site_settings.md")
     role = next(
         item for language, text in guide.blocks if language == "yaml" if isinstance(item := yaml.safe_load(text), dict) and "rules" in item
     )

@@ -69,7 +69,7 @@ def test_page_lists_every_manifest() -> None:
 
 
 def test_guide_shows_the_role_that_is_shipped_for_operators() -> None:
-    blocks = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/operators_guide.md").read_text(encoding="utf-8"), re.DOTALL)
+    blocks = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/site_settings.md").read_text(encoding="utf-8"), re.DOTALL)
     assert read(MANIFESTS / "operator_cluster_role.yaml") in [yaml.safe_load(block) for block in blocks if "kind: ClusterRole" in block]
 
 
