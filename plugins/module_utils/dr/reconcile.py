@@ -193,7 +193,8 @@ class Reconciler:
             if time.monotonic() > deadline:
                 result.ended = "TimeIsOver"
                 break
-        self._conclude(result)
+        if result.view:
+            self._conclude(result, result.view)
 
     def _act(self, run: _Run, view: View) -> Acted:
         actor = Actor(
@@ -210,7 +211,7 @@ class Reconciler:
             if view.own and view.releases_own and not view.state.is_deleted:
                 parts.append(Acted(["delete the DRPlacementControl of an earlier protection"] if release(self._kube, view.own) else []))
         if view.state.uid and view.drpc and not view.asked.deleting:
-            parts.append(actor.spread(_spec(view), view.drpc["metadata"].get("labels") or {}))
+            parts.append(actor.spread(_spec(view, view.drpc), view.drpc["metadata"].get("labels") or {}))
         acted = Acted()
         for part in parts:
             acted.changed += part.changed
@@ -220,9 +221,7 @@ class Reconciler:
             run.observer.silence(name, why)
         return acted
 
-    def _conclude(self, result: Result) -> None:
-        view = result.view
-        assert view
+    def _conclude(self, result: Result, view: View) -> None:
         result.changed |= self._show(view, view.step.conditions, result.problems)
         result.ended = result.ended or ("Waiting" if view.step.waits else "Settled" if not view.state.request else "Acting")
 
@@ -290,12 +289,11 @@ class _Run:
         )
 
 
-def _spec(view: View) -> Object:
+def _spec(view: View, drpc: Object) -> Object:
     """The spec of a new copy: with the request that counts."""
-    assert view.drpc
     ask = view.asked.ask
     request = {"action": ask.action, "preferredCluster": ask.preferred, "failoverCluster": ask.failover, "dryRun": ask.dry_run}
-    others = {name: value for name, value in view.drpc["spec"].items() if name not in request}
+    others = {name: value for name, value in drpc["spec"].items() if name not in request}
     return others | {name: value for name, value in request.items() if value}
 
 

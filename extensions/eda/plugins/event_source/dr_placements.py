@@ -13,7 +13,7 @@ DOCUMENTATION = r"""
 short_description: Reconcile the DRPlacementControls of a managed cluster, without a hub
 description:
   - Contends for the lease of each C(DRPlacementControl) of the cluster in an S3 bucket, as
-    P(openfleet.clusters.s3_coordination#event_source) does, and passes on the same events.
+    C(openfleet.clusters.s3_coordination) does, and passes on the same events.
   - Leads the workloads whose lease it has, and shows the state of the others on their C(DRPlacementControl), as
     M(openfleet.clusters.dr_placement) does. It starts no failover by itself.
   - Each reconcile that records or does something is an event of the type V(placement_reconciled), with the fields of
