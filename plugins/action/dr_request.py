@@ -60,9 +60,10 @@ class ActionModule(DrAction):
         if parameters["request"] == ask.UNPROTECT:
             kube.delete(drpc or {})
         elif drpc is None:
-            kube.create(ask.new_drpc(workload.namespace, workload.name, parameters))
+            kube.create(ask.new_drpc(workload.namespace, workload.name, parameters), strict=True)
         else:
-            kube.patch(drpc, {"spec": change}, checked=False)
+            # A CRD without dryRun would drop it: the test failover would be a failover.
+            kube.patch(drpc, {"spec": change}, checked=False, strict=True)
 
     def _plan(self, kube: Kube, store: ObjectStore, parameters: dict[str, Any], drpc: Object | None, change: Object) -> Object:
         workload = WorkloadRef(parameters["namespace"], parameters["name"])

@@ -84,6 +84,13 @@ class State:
         return self.progression == Progression.DELETED
 
     @property
+    def in_progress(self) -> Request:
+        """The request, for what is only done while there is one."""
+        if self.request is None:
+            raise ValueError("no request is in progress")
+        return self.request
+
+    @property
     def last_primary(self) -> str:
         """The cluster that was promoted last."""
         if not self.request:

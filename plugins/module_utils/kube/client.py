@@ -120,13 +120,14 @@ class Kube:
             except Gone:
                 continue
 
-    def create(self, item: Object, *, dry_run: bool = False) -> Object:
-        query = {"fieldManager": self._field_manager, "dryRun": "All" if dry_run else ""}
+    def create(self, item: Object, *, dry_run: bool = False, strict: bool = False) -> Object:
+        """Create the object. `strict` refuses fields that the server does not know; otherwise it drops them."""
+        query = {"fieldManager": self._field_manager, "dryRun": "All" if dry_run else "", "fieldValidation": _validation(strict)}
         return self._send(item, "POST", f"create {_called_of(item)}", named=False, query=query)
 
-    def replace(self, item: Object, subresource: str = "") -> Object:
-        """Write the whole object; with its resourceVersion, only if it has not changed since."""
-        query = {"fieldManager": self._field_manager}
+    def replace(self, item: Object, subresource: str = "", *, strict: bool = False) -> Object:
+        """Write the whole object; with its resourceVersion, only if it has not changed since. `strict` as for `create`."""
+        query = {"fieldManager": self._field_manager, "fieldValidation": _validation(strict)}
         return self._send(item, "PUT", f"replace {_called_of(item)}", subresource=subresource, query=query)
 
     def apply(self, item: Object, *, force: bool = False, dry_run: bool = False) -> Object:
@@ -141,11 +142,19 @@ class Kube:
             return self.apply(item, force=True, dry_run=dry_run)
 
     def patch(
-        self, item: Object, changes: Object | Sequence[Object], *, subresource: str = "", checked: bool = True, dry_run: bool = False
+        self,
+        item: Object,
+        changes: Object | Sequence[Object],
+        *,
+        subresource: str = "",
+        checked: bool = True,
+        dry_run: bool = False,
+        strict: bool = False,
     ) -> Object:
         """Merge `changes` into the object; a list is a JSON patch.
 
-        `checked` makes it conditional: a Conflict if the object is not the one, or not in the version, that `item` is.
+        `checked` makes it conditional: a Conflict if the object is not the one, or not in the version, that `item` is. `strict` as for
+        `create`.
         """
         body: Any = changes
         if checked and isinstance(changes, Mapping):
@@ -161,7 +170,11 @@ class Kube:
             f"patch {_called_of(item)}",
             body=body,
             subresource=subresource,
-            query={"fieldManager": self._field_manager, "dryRun": "All" if dry_run else ""},
+            query={
+                "fieldManager": self._field_manager,
+                "dryRun": "All" if dry_run else "",
+                "fieldValidation": _validation(strict),
+            },
             content_type=content_type,
         )
 
@@ -287,6 +300,10 @@ class Kube:
             return [attempt(item) for item in todo]
         with ThreadPoolExecutor(min(len(todo), CONNECTIONS)) as threads:
             return list(threads.map(attempt, todo))
+
+
+def _validation(strict: bool) -> str:
+    return "Strict" if strict else ""
 
 
 def retry_on_conflict(work: Callable[[], Result], tries: int = 10) -> Result:

@@ -158,6 +158,15 @@ def test_invalid_object_is_refused(deployer: DirectDeployer, namespace: str) -> 
     assert isinstance(deployer.apply("east", vrg(namespace, s3Profiles="none"), STAMP), Refused)
 
 
+def test_field_that_the_crd_does_not_have_is_refused_and_not_dropped(hub: Access, deployer: DirectDeployer, namespace: str) -> None:
+    """With a CRD without dryRun a test failover would be a failover."""
+    refused = deployer.apply("east", vrg(namespace, neverHeardOf=True), STAMP)
+    assert isinstance(refused, Refused) and 'unknown field "spec.neverHeardOf"' in refused.why
+    assert hub.kube.find(RAMEN, VRG, "shop", namespace) is None
+    assert deployer.apply("east", vrg(namespace), STAMP) == Deployed(changed=True)
+    assert isinstance(deployer.apply("east", vrg(namespace, neverHeardOf=True), STAMP), Refused)
+
+
 def test_no_write_begins_after_the_deadline(hub: Access, east: Peers, namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison of the stamp takes longer than all requests may take."""
     call = east.call

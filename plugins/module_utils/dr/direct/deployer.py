@@ -4,6 +4,8 @@
 
 Each write is a compare-and-swap: on the absence of the object, or on the version whose stamp was compared. No request begins after the
 deadline of the call: a leader that is no longer one must not write late. After a lost answer the caller repeats the call.
+
+A field that the cluster's CRD does not have is refused: an older one would drop `dryRun`, and a test failover would be a failover.
 """
 
 from __future__ import annotations
@@ -77,14 +79,14 @@ def _apply(connection: Connection, cluster: str, item: Object, stamp: Stamp) -> 
     new = merged(existing, wanted)
     if new == existing:
         return Deployed(changed=False)
-    written = connection.in_time().replace(new)
+    written = connection.in_time().replace(new, strict=True)
     # The same again for an object whose missing fields have defaults: the server changes nothing then.
     return Deployed(written["metadata"]["resourceVersion"] != existing["metadata"]["resourceVersion"])
 
 
 def _create(connection: Connection, wanted: Object) -> Outcome:
     try:
-        connection.in_time().create(wanted)
+        connection.in_time().create(wanted, strict=True)
     except NotFound:
         kube = connection.in_time()
         if not kube.serves(wanted["apiVersion"], wanted["kind"]):
@@ -92,7 +94,7 @@ def _create(connection: Connection, wanted: Object) -> Outcome:
         # Only the namespace can be missing.
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": wanted["metadata"]["namespace"]}}
         connection.in_time().create(namespace)
-        connection.in_time().create(wanted)
+        connection.in_time().create(wanted, strict=True)
     return Deployed(changed=True)
 
 

@@ -72,15 +72,15 @@ def keep_home(context: Context) -> tuple[Action, ...]:
 
 def record_home(context: Context, state: State) -> State:
     """The target is the new home. PeerReady needs a sync newer than this, on the clock of the new home."""
-    assert state.request
-    retained = state.decision.retained if state.decision.retained != state.request.target else ""
-    vrg = context.own(state.request.target)
+    request = state.in_progress
+    retained = state.decision.retained if state.decision.retained != request.target else ""
+    vrg = context.own(request.target)
     ready = vrg.condition(VRGCondition.DATA_READY) if vrg else None
     return replace(
         state,
-        home=state.request.target,
-        last_action=state.request.action,
-        decision=Decision(state.request.target, retained, f"{state.request.kind} asked for by a person"),
+        home=request.target,
+        last_action=request.action,
+        decision=Decision(request.target, retained, f"{request.kind} asked for by a person"),
         peer_ready=False,
         moved_at=max(vrg.last_sync if vrg else "", ready.since if ready else ""),
         storage=vrg.storage if vrg else state.storage,
@@ -93,8 +93,7 @@ def release_retained(_context: Context, state: State) -> State:
 
 def retain_origin(state: State) -> Decision:
     """The workload is not deleted on the old cluster before that one knows that it is secondary."""
-    assert state.request
-    return Decision("", state.request.origin, f"{state.request} is in progress")
+    return Decision("", state.in_progress.origin, f"{state.in_progress} is in progress")
 
 
 # Gates

@@ -30,8 +30,7 @@ class Context:
 
     @property
     def request(self) -> Request:
-        assert self.state.request, "only called for a request in progress"
-        return self.state.request
+        return self.state.in_progress
 
     @property
     def target(self) -> str:

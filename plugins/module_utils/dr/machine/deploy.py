@@ -46,8 +46,8 @@ def no_other_primary(context: Context) -> Wait | None:
 
 
 def record_deployment(_context: Context, state: State) -> State:
-    assert state.request
-    return replace(state, home=state.request.target, decision=replace(state.decision, cluster=state.request.target))
+    target = state.in_progress.target
+    return replace(state, home=target, decision=replace(state.decision, cluster=target))
 
 
 PROCEDURE = (

@@ -83,7 +83,6 @@ def storage_maintenance(context: Context) -> Wait | None:
 
 def record_demotion(context: Context, state: State) -> State:
     """From here on the old home is secondary, whether it answers or not, and the request cannot be taken back."""
-    assert state.request
     demoted = with_request(state, demoted=True, unanswered=context.unanswered(context.policy.clusters))
     return replace(demoted, decision=retain_origin(demoted), peer_ready=False)
 

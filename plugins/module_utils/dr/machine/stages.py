@@ -71,5 +71,4 @@ def enter_stage(context: Context, state: State, request: Request, stage: Stage) 
 
 def with_request(state: State, **changes: object) -> State:
     """The state with changes to its request."""
-    assert state.request
-    return replace(state, request=replace(state.request, **changes))  # type: ignore[arg-type]
+    return replace(state, request=replace(state.in_progress, **changes))  # type: ignore[arg-type]
