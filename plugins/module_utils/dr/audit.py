@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeGuard
+from typing import TypeGuard, Union
 
 from .machine.context import Context
 from .machine.procedures import PROCEDURES
@@ -58,7 +58,7 @@ class Performed:
     reports: Reports
 
 
-Entry = Recorded | Performed
+Entry = Union[Recorded, Performed]  # noqa: UP007 - see answers.py
 
 
 @dataclass(frozen=True)

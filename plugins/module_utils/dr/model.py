@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Union
 
 from ..common.types import Object
 from .answers import Absent, Answer, Found, Unreachable
@@ -196,7 +197,7 @@ class ReleaseDRPC:
     """Remove the finalizer: nothing is left of the protection that can be reached."""
 
 
-Action = DeployVRG | DeleteVRG | SetPlacement | StartWorkload | StopWorkload | ReleaseDRPC
+Action = Union[DeployVRG, DeleteVRG, SetPlacement, StartWorkload, StopWorkload, ReleaseDRPC]  # noqa: UP007 - see answers.py
 
 
 @dataclass(frozen=True)

@@ -83,9 +83,11 @@ class Agents:
 def agents_on(hub: Access) -> Iterator[Agents]:
     """A new namespace for Agents."""
     with fresh_namespace(hub) as namespace:
-        yield Agents(hub, namespace)
-        record = {"apiVersion": "v1", "kind": "ConfigMap"}
-        hub.kube.delete(record | {"metadata": {"name": f"host-claims-agents-{namespace}", "namespace": SITE_NAMESPACE}})
+        try:
+            yield Agents(hub, namespace)
+        finally:
+            record = {"apiVersion": "v1", "kind": "ConfigMap"}
+            hub.kube.delete(record | {"metadata": {"name": f"host-claims-agents-{namespace}", "namespace": SITE_NAMESPACE}})
 
 
 @contextlib.contextmanager
