@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox import debian
-from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 
 from ..support.orders import Started
 
@@ -25,6 +25,7 @@ ROLES = {file.parents[1].name: yaml.safe_load(file.read_text(encoding="utf-8")) 
 ADAPTER = "adapter"
 # What templates without a `delete` of their own use; the scenarios of templates delete their clusters.
 INCLUDED = ["default_delete"]
+OLM_KINDS = [f"{plural}.operators.coreos.com" for plural in ("clusterserviceversions", "operatorgroups", "subscriptions")]
 # The fixture of a scenario's sandbox. None: the scenario starts its own, as `molecule test` does by hand, or needs none.
 HUBS = {"capi_small": "sandbox", "existing_cluster": None, "worker_vms": None}
 # Settings of the caller that would reach molecule, Ansible or the other pytest.
@@ -48,6 +49,14 @@ def test_scenario_passes(name: str, request: pytest.FixtureRequest, tmp_path: Pa
     selected = f"tests/integration/molecule/scenarios.py::test_scenario[extensions-{name}]"
     output = passing("pytest", *options, selected, folder=ROOT, scratch=tmp_path, **shared)
     assert "1 passed" in output
+    if hub == "quick_sandbox":
+        remove_what_is_inside(request.getfixturevalue("quick_hub"))
+
+
+def remove_what_is_inside(hub: Access) -> None:
+    """The hub is also the cluster of the scenarios: what a deleted cluster would take with it."""
+    hub.kubectl("delete", "configmap", "-n", "kube-system", "-l", "openfleet.clusters/resource-set")
+    hub.kubectl("delete", "crd", "--ignore-not-found", *OLM_KINDS)
 
 
 def test_documented_scenario_passes(tmp_path: Path) -> None:

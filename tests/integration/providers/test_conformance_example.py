@@ -103,10 +103,13 @@ class Rack(Backend):
 class TestExample(ProviderConformance):
     BACKEND = Rack
 
-    @pytest.fixture(autouse=True)
-    def installed(self, example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Python finds the example as Ansible does, in a second folder of collections."""
-        monkeypatch.syspath_prepend(str(example))
+    @pytest.fixture(scope="class", autouse=True)
+    @classmethod
+    def installed(cls, example: Path) -> Iterator[None]:
+        """Python finds the example as Ansible does, in a second folder of collections; also for the cluster that tests share."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.syspath_prepend(str(example))
+            yield
 
 
 def test_order_for_a_template_of_the_example_is_carried_out(orders: Orders) -> None:
