@@ -83,6 +83,12 @@ class Recorder:
         self.credential = ""
         self.port = 0
 
+    def forget(self) -> None:
+        """Begin anew: no request is recorded, and each has the credentials of its client."""
+        self.used.clear()
+        self.refused.clear()
+        self.act_as = lambda _method, _path, _body: ""
+
     async def _pass_on(self, request: web.Request) -> web.StreamResponse:
         headers = {key: value for key, value in request.headers.items() if key.lower() not in HOP_BY_HOP} | {"Accept-Encoding": "identity"}
         body = await request.read()
