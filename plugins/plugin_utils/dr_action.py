@@ -39,7 +39,7 @@ class DrAction(S3Action):
         """Do the task and return its result."""
 
     def reconciler(self, kube: Kube, store: ObjectStore, parameters: dict[str, Any]) -> Reconciler:
-        """The settings of this cluster are read anew: the mode can be changed on a running system."""
+        """The settings of this cluster are read each time: the mode can be changed on a running system."""
         namespace, identity = parameters["site_namespace"], self.identity()
         access = Modes(kube, namespace, store, identity).access()
         timeout = read_settings(kube, namespace).timeout

@@ -1,4 +1,4 @@
-"""The stand-in's control loop: every change of a cluster queues what depends on it, and each reconcile reads everything anew.
+"""The stand-in's control loop: every change of a cluster queues what depends on it, and each reconcile reads everything again.
 
 Groups are reconciled over all clusters at once, claims, workloads and DRClusters on each.
 """

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Chooses the implementation of the interfaces by `dr_mode`, anew for each reconcile."""
+"""Chooses the implementation of the interfaces by `dr_mode`, for each reconcile."""
 
 from __future__ import annotations
 

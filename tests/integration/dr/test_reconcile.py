@@ -246,7 +246,7 @@ def test_protection_ends_without_a_dead_cluster_which_is_cleaned_up_when_it_retu
     until(is_clean, "nothing is left on east", SECONDS)
     assert dr.state().intent["leftovers"] == []
 
-    # The next protection of the same name begins anew.
+    # The next protection of the same name starts with an empty state.
     dr.protect("west")
     dr.lead_until("west", epoch, "Deployed", "Completed")
     assert dr.state().intent["home"] == "east" and dr.has_drpc("east")

@@ -214,7 +214,7 @@ def test_faults_of_the_namespace_hold_for_groups_created_later(application: Prot
 
 def test_restore_needs_one_store_and_the_upload_all_of_them(application: Protected) -> None:
     """The store of the dead cluster is named and does not answer."""
-    application.group("east", "primary", s3Profiles=["s3-of-nobody"])
+    application.group("east", "primary", s3Profiles=["s3-unknown"])
     application.until_condition("east", "ClusterDataReady", "False", "Error")
     assert application.status("east")["state"] == "Unknown"
     application.group("east", "primary")

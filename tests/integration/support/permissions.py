@@ -84,7 +84,7 @@ class Recorder:
         self.port = 0
 
     def forget(self) -> None:
-        """Begin anew: no request is recorded, and each has the credentials of its client."""
+        """Reset: no request is recorded, and each has the credentials of its client."""
         self.used.clear()
         self.refused.clear()
         self.act_as = lambda _method, _path, _body: ""

@@ -23,7 +23,7 @@ def record_promotion(_context: Context, state: State) -> State:
 
 
 def demote_claimants(context: Context) -> tuple[Action, ...]:
-    """Demote every other cluster that answers and is told to be the primary, whoever told it.
+    """Demote every other cluster that answers and is told to be the primary, by any leader or person.
 
     The others get the current epoch: from then on they refuse a late promotion by an earlier leader.
     """
