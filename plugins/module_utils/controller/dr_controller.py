@@ -82,7 +82,7 @@ class DrController:
             await self._put({"type": "placement_reconciled"} | result_info(result))
 
     def _reconcile(self, key: Key) -> Result:
-        # Anew each time: the mode can be changed on a running system. Connections are kept.
+        # Read each time: the mode can be changed on a running system. Connections are kept.
         timeout = read_settings(self._kube, self._namespace).timeout
         reconciler = Reconciler(self._kube, self._modes.access(), self._store, self._writer, timeout=timeout)
         workload, epoch = WorkloadRef(*key), self._epochs.get(key)
