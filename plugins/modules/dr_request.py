@@ -48,7 +48,9 @@ options:
     description: The label selector for the volume claims of a new protection. The default is all claims of the namespace.
     type: dict
   protected_namespaces:
-    description: The namespaces of a discovered application, which a person cleans up. For a new protection.
+    description:
+      - The namespaces of a discovered application, which a person cleans up. For a new protection. Other namespaces than
+        O(namespace) need a C(DRPlacementControl) in the C(ops_namespace) of C(dr-settings).
     type: list
     elements: str
   wait:

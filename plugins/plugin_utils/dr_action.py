@@ -12,7 +12,6 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.do
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import State, StateStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.modes import Modes
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.reconcile import SECONDS, Reconciler
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.settings import read_settings
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.run_process import RunEnded
@@ -42,9 +41,8 @@ class DrAction(S3Action):
         """The settings of this cluster are read each time: the mode can be changed on a running system."""
         namespace, identity = parameters["site_namespace"], self.identity()
         access = Modes(kube, namespace, store, identity).access()
-        timeout = read_settings(kube, namespace).timeout
         seconds = parameters.get("timeout") or SECONDS
-        return Reconciler(kube, access, store, identity, seconds=seconds, timeout=timeout)
+        return Reconciler(kube, access, store, identity, seconds=seconds)
 
     @staticmethod
     def state(store: ObjectStore, workload: WorkloadRef) -> State:

@@ -18,7 +18,6 @@ from ..coordination.settings import Settings
 from ..dr.kinds import DRPC, RAMEN, VRG
 from ..dr.modes import Modes
 from ..dr.reconcile import Reconciler, Result
-from ..dr.settings import read_settings
 from ..dr.summary import result_info
 from ..kube.client import Kube
 from ..s3.store import ObjectStore
@@ -38,7 +37,6 @@ class DrController:
     def __init__(self, store: ObjectStore, settings: Settings, site_namespace: str) -> None:
         self._kube = Kube.connect(settings.connection)
         self._store = store
-        self._namespace = site_namespace
         self._writer = f"{settings.holder}-{settings.instance}"
         self._modes = Modes(self._kube, site_namespace, store, self._writer)
         self._source = CoordinationSource(store, settings)
@@ -82,9 +80,8 @@ class DrController:
             await self._put({"type": "placement_reconciled"} | result_info(result))
 
     def _reconcile(self, key: Key) -> Result:
-        # Read each time: the mode can be changed on a running system. Connections are kept.
-        timeout = read_settings(self._kube, self._namespace).timeout
-        reconciler = Reconciler(self._kube, self._modes.access(), self._store, self._writer, timeout=timeout)
+        # The settings are read each time: the mode can be changed on a running system. Connections are kept.
+        reconciler = Reconciler(self._kube, self._modes.access(), self._store, self._writer)
         workload, epoch = WorkloadRef(*key), self._epochs.get(key)
         return reconciler.watch(workload) if epoch is None else reconciler.lead(workload, epoch)
 

@@ -136,6 +136,7 @@ class Observations:
     stored_cluster: str = ""
     group: tuple[GroupMember, ...] = ()
     region: str = ""  # of the cluster that acts
+    ops_namespace: str = ""  # whose DRPlacementControls may protect other namespaces
 
     def answer(self, cluster: str) -> Answer:
         return self.vrgs.get(cluster) or Unreachable("it was not asked")

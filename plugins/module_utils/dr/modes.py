@@ -27,12 +27,16 @@ from .settings import ACM, DIRECT, DrSettings, read_settings
 class Access:
     """The implementations for one reconcile. `differences` grows while they are used, if the settings ask to compare."""
 
-    mode: str
+    settings: DrSettings
     directory: ClusterDirectory
     reader: ResourceReader
     deployer: ResourceDeployer
     placement: Placement
     differences: list[str] = field(default_factory=list)
+
+    @property
+    def mode(self) -> str:
+        return self.settings.mode
 
 
 class Modes:
@@ -65,7 +69,7 @@ class Modes:
 
         comparison = Comparison(readers, ACM if direct else DIRECT, other, settings.timeout)
         return Access(
-            active.mode,
+            settings,
             ComparingDirectory(comparison),
             ComparingReader(comparison),
             active.deployer,
@@ -76,12 +80,12 @@ class Modes:
     def _direct(self, settings: DrSettings) -> Access:
         peers = self._connections.peers(settings)
         readers = self._direct_readers(peers)
-        return Access(DIRECT, readers.directory, readers.reader, DirectDeployer(peers), readers.placement)
+        return Access(settings, readers.directory, readers.reader, DirectDeployer(peers), readers.placement)
 
     def _acm(self, settings: DrSettings) -> Access:
         hub = self._connections.hub(settings)
         readers = self._acm_readers(hub)
-        return Access(ACM, readers.directory, readers.reader, AcmDeployer(hub), readers.placement)
+        return Access(settings, readers.directory, readers.reader, AcmDeployer(hub), readers.placement)
 
     def _direct_readers(self, peers: Peers) -> Readers:
         directory, placement = DirectDirectory(self._kube, peers.registry), DirectPlacement(self._store, self._writer)

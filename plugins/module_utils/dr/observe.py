@@ -55,12 +55,11 @@ class Observed:
 class Observer:
     """Reads for one reconcile of one workload."""
 
-    def __init__(self, kube: Kube, access: Access, store: ObjectStore, workload: WorkloadRef, seconds: float) -> None:
+    def __init__(self, kube: Kube, access: Access, store: ObjectStore, workload: WorkloadRef) -> None:
         self._kube = kube
         self._access = access
         self._store = store
         self._workload = workload
-        self._seconds = seconds
         self._silent: dict[str, Unknown] = {}
 
     def find_copies(self, clusters: Sequence[str]) -> list[Object]:
@@ -119,6 +118,7 @@ class Observer:
             stored_cluster=where,
             group=self._group(intent),
             region=member.region if member else "",
+            ops_namespace=self._access.settings.ops_namespace,
         )
 
     def silence(self, cluster: str, why: Unknown) -> None:
@@ -127,7 +127,7 @@ class Observer:
 
     def _newest(self, policy: Policy) -> tuple[VRG | None, str]:
         profiles = [member.s3_profile for member in policy.members if member.s3_profile]
-        return newest_primary(self._kube, self._workload, profiles, self._seconds)
+        return newest_primary(self._kube, self._workload, profiles, self._access.settings.timeout)
 
     def _group(self, intent: Intent) -> tuple[GroupMember, ...]:
         """The others of the group, with the request that counts for each."""

@@ -33,7 +33,7 @@ from .modes import Access
 from .observe import Observed, Observer, asked_of, bare_policy
 from .policies import validate
 from .readers import read_intent
-from .settings import DIRECT, TIMEOUT
+from .settings import DIRECT
 from .state import State
 from .vocabulary import TRUE, Phase
 
@@ -107,7 +107,6 @@ class Reconciler:
         writer: str,
         *,
         seconds: float = SECONDS,
-        timeout: float = TIMEOUT,
         keep_history: int = HISTORY_LIMIT,
         pause: Callable[[], None] = lambda: None,
     ) -> None:
@@ -116,7 +115,6 @@ class Reconciler:
         self._store = store
         self._writer = writer
         self._seconds = seconds
-        self._timeout = timeout
         self._keep = keep_history
         self._pause = pause
 
@@ -166,7 +164,7 @@ class Reconciler:
 
     def _run(self, workload: WorkloadRef, *, write: bool = True) -> _Run:
         states = StateStore(DocumentStore(self._store, workload.identity()), workload, self._writer, self._keep)
-        observer = Observer(self._kube, self._access, self._store, workload, self._timeout)
+        observer = Observer(self._kube, self._access, self._store, workload)
         return _Run(self._kube, self._access, states, observer, workload, write)
 
     def _lead(self, run: _Run, epoch: int, result: Result) -> None:

@@ -17,7 +17,7 @@ from ..kube.errors import KubeError
 CONFIG_MAP = "dr-settings"
 DIRECT, ACM = "direct", "acm"
 MODES = (DIRECT, ACM)
-KEYS = ("dr_mode", "compare", "registry", "acm_hub_secret", "timeout")
+KEYS = ("dr_mode", "compare", "registry", "acm_hub_secret", "timeout", "ops_namespace")
 TIMEOUT = 10.0
 
 
@@ -32,7 +32,7 @@ class DrSettings:
     """`registry` names the ClusterRegistry, `acm_hub_secret` a Secret with the kubeconfig of the ACM hub, both beside the ConfigMap.
 
     Without `acm_hub_secret` the ACM hub is the cluster that has the ConfigMap. `timeout` is for all requests for one answer of a
-    cluster together.
+    cluster together. Only DRPlacementControls in `ops_namespace` protect other namespaces than their own.
     """
 
     mode: str = DIRECT
@@ -40,6 +40,7 @@ class DrSettings:
     registry: str = "peers"
     acm_hub_secret: str = ""
     timeout: float = TIMEOUT
+    ops_namespace: str = "openshift-dr-ops"
 
 
 def read_settings(kube: Kube, namespace: str) -> DrSettings:
@@ -60,7 +61,14 @@ def parse_settings(item: Object, namespace: str) -> DrSettings:
         mistakes.append("timeout is not between 1 and 300 seconds")
     if mistakes or timeout is None:
         raise InvalidDrSettings(f"ConfigMap {namespace}/{CONFIG_MAP} cannot be used: {'; '.join(mistakes)}.")
-    return DrSettings(mode, compare == "true", data.get("registry") or DrSettings.registry, data.get("acm_hub_secret", ""), timeout)
+    return DrSettings(
+        mode,
+        compare == "true",
+        data.get("registry") or DrSettings.registry,
+        data.get("acm_hub_secret", ""),
+        timeout,
+        data.get("ops_namespace") or DrSettings.ops_namespace,
+    )
 
 
 def _seconds(text: str) -> float | None:

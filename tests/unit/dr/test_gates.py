@@ -278,6 +278,13 @@ CASES = [
         observed(vrg(metadata={"deletionTimestamp": samples.stamp()}), None),
     ),
     # Always
+    Case(
+        "NamespacesAllowed",
+        "the namespace of another tenant",
+        samples.intent(protected_namespaces=("shop", "bank")),
+        State(epoch=1),
+        observed(None, None, placed=Placed(), ops_namespace="ops"),
+    ),
     Case("NoNewerStamp", "an object that a later leader has written", samples.intent(), settled(), observed(vrg(epoch=2), None)),
 ]
 

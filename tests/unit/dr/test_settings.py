@@ -13,6 +13,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.settings imp
         ({}, DrSettings("direct")),
         ({"dr_mode": "acm"}, DrSettings("acm")),
         ({"dr_mode": "direct\n", "compare": "true", "acm_hub_secret": "hub"}, DrSettings("direct", True, "peers", "hub")),
+        ({"ops_namespace": "ops"}, DrSettings(ops_namespace="ops")),
         ({"registry": "sites", "timeout": "2.5", "compare": ""}, DrSettings(registry="sites", timeout=2.5)),
     ],
 )

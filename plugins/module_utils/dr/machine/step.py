@@ -37,6 +37,19 @@ def no_newer_stamp(context: Context) -> Wait | None:
     )
 
 
+@gate("NamespacesAllowed")
+def namespaces_allowed(context: Context) -> Wait | None:
+    """A permission to create DRPlacementControls in one namespace is none for the volumes and workloads of others."""
+    intent, ops = context.intent, context.observations.ops_namespace
+    others = [name for name in intent.protected_namespaces if name != intent.namespace]
+    if not others or intent.namespace == ops:
+        return None
+    return closed(
+        f"A DRPlacementControl in {intent.namespace} cannot protect {', '.join(others)}",
+        f"Create it in {ops or 'the namespace for that'}, the ops_namespace of dr-settings",
+    )
+
+
 def step(intent: Intent, state: State, observations: Observations, policy: Policy) -> Step:
     """What to record, or what to do, and what it waits for."""
     context = Context(intent, state, observations, policy)
@@ -52,7 +65,11 @@ def sweep_leftovers(intent: Intent, state: State, observations: Observations, po
 def _decide(context: Context) -> Outcome:
     if wait := first_closed(context, ("NoNewerStamp",)):
         return Outcome(waits=(wait,))
-    return delete(context) or rebuild(context) or _proceed(context)
+    if ending := delete(context):
+        return ending
+    if wait := first_closed(context, ("NamespacesAllowed",)):
+        return Outcome(waits=(wait,))
+    return rebuild(context) or _proceed(context)
 
 
 def _proceed(context: Context) -> Outcome:
