@@ -36,7 +36,7 @@ class ActionModule(ClusterAction):
             return _result(domain, [], None)  # a domain that is refused never had records, and must not keep a cluster from its deletion
         zone = zone_of(subject.ref.kube, subject.names.site_namespace, parameters["zone"], parameters)
         with self.changing(subject, parameters) as provider:
-            records = DnsRecords(zone, domain, subject.owner.key, provider.writer, self.check_mode)
+            records = DnsRecords(zone, domain, subject.owner.key, provider.writer, self.check_mode, subject.former_uids())
             update = records.apply(wanted, [f"{name}.{domain}" for name in parameters["keep"]]) if is_present else records.release()
         result = _result(domain, wanted, update)
         if not is_present:

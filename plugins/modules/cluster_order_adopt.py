@@ -18,6 +18,7 @@ description:
     C(NamespaceTaken).
   - Labels the working namespace, the Secrets and the objects of the cluster with the uid of the order, under the lock of
     the order. Gives the order the hosts and the addresses of its cluster. Changes nothing else.
+  - The next run of the template moves the DNS records of the cluster to the order.
   - Name the orders. Verify that each is a restored order and not a new one of another tenant.
 options: {}
 seealso:

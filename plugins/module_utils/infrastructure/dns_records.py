@@ -156,14 +156,21 @@ def _canonical(target: str) -> str:
 
 
 def plan_update(
-    domain: str, owner: str, token: int, wanted: Sequence[RecordSet], claimed: Sequence[RecordSet], present: Sequence[RecordSet]
+    domain: str,
+    owner: str,
+    token: int,
+    wanted: Sequence[RecordSet],
+    claimed: Sequence[RecordSet],
+    present: Sequence[RecordSet],
+    former: Collection[str] = (),
 ) -> RecordUpdate | None:
     """The update from what is present to what is wanted; None where that is the same. Nothing wanted releases the domain.
 
-    `claimed` is the TXT record of the domain, and `present` all that the claim's names and the wanted names have.
+    `claimed` is the TXT record of the domain, and `present` all that the claim's names and the wanted names have. `former` owners had the
+    cluster before, and what they claimed becomes the owner's.
     """
     claim, own = Claim.of(claimed), {f"{name}.{domain}" for name in _claimed_names(claimed)}
-    if claim and claim.owner != owner:
+    if claim and claim.owner not in {owner, *former}:
         raise DnsNameTaken(f"The DNS names of {domain} belong to another cluster: use another name for the order, or another domain.")
     if claim and claim.token > token:
         raise LockLost(f"The DNS records of {domain} were written by a later run: its token is {claim.token}, that of this run {token}.")
@@ -176,7 +183,9 @@ def plan_update(
     written = tuple(record for record in wanted if record not in mine)
     rewritten = {(record.name, record.type) for record in written}
     replaced = tuple(record for record in mine if (record.name, record.type) in rewritten)
-    if not deleted and not written and bool(claim) == bool(wanted) and own == names:
+    has_claim = claim is not None and claim.owner == owner
+    is_claimed_as_wanted = has_claim if wanted else claim is None
+    if not deleted and not written and is_claimed_as_wanted and own == names:
         return None
     relative = tuple(sorted(name.removesuffix(f".{domain}") for name in names))
     ttl = wanted[0].ttl if wanted else 0
@@ -190,12 +199,24 @@ def _claimed_names(claimed: Sequence[RecordSet]) -> tuple[str, ...]:
 
 
 class DnsRecords:
-    """The records of one domain for one cluster, in a store. Only the holder of the cluster's lock writes; in check mode nothing does."""
+    """The records of one domain for one cluster, in a store. Only the holder of the cluster's lock writes; in check mode nothing does.
 
-    def __init__(self, store: RecordStore, domain: str, owner: str, writer: FencedWriter, check_mode: bool = False) -> None:
+    `former` are the owners that the cluster had before.
+    """
+
+    def __init__(
+        self,
+        store: RecordStore,
+        domain: str,
+        owner: str,
+        writer: FencedWriter,
+        check_mode: bool = False,
+        former: Collection[str] = (),
+    ) -> None:
         self._store = store
         self._domain = domain
         self._owner = owner
+        self._former = former
         self._writer = writer
         self._check_mode = check_mode
 
@@ -221,7 +242,7 @@ class DnsRecords:
         present = self._store.read(sorted(names), ADDRESS_TYPES)
         own = {f"{name}.{self._domain}" for name in _claimed_names(claimed)} & {*kept}
         wanted = [*wanted, *(record for record in present if record.name in own)]
-        update = plan_update(self._domain, self._owner, self._writer.token, wanted, claimed, present)
+        update = plan_update(self._domain, self._owner, self._writer.token, wanted, claimed, present, self._former)
         if update and not self._check_mode:
             self._writer.verify()
             self._store.write(update)

@@ -20,7 +20,7 @@ from ..lock.lease import DURATION, Lock, above_all_earlier, acquire, predict, re
 from ..providers.base import ProviderError
 from ..providers.factory import ProviderFactory
 from .model import ClusterOrder
-from .ownership import NamespaceTaken
+from .ownership import NamespaceTaken, former_uids
 from .run import Run
 
 
@@ -31,7 +31,7 @@ class NothingToAdopt(KubeError):
 def adopt(run: Run, namespace: str, name: str, holder: str) -> list[Change]:
     """Label the working namespace of the order and the objects in it with the order's uid, under the order's lock.
 
-    The hosts and addresses of the cluster become the order's, too.
+    The hosts and addresses of the cluster become the order's, too, and its DNS records with the next run.
     """
     order = run.find(namespace, name)
     if order is None:
@@ -60,11 +60,14 @@ def _label(run: Run, order: ClusterOrder, lock: Lock) -> list[Change]:
     writer = FencedWriter(run.kube, lock, names.lock_token_annotation, run.check_mode)
     uid: Object = {"metadata": {"labels": {names.order_uid_label: order.uid}}}
     # A sweep may have found the cluster without its order; a later grace time must not count from then.
-    adopted: Object = {"metadata": {**uid["metadata"], "annotations": {names.orphaned_annotation: None}}}
+    annotations: dict[str, str | None] = {names.orphaned_annotation: None}
     changes = [writer.patch(item, lambda _present: uid) for item in _objects(run, order)]
     former = (working["metadata"].get("labels") or {}).get(names.order_uid_label)
     if former and former != order.uid:
         changes += _transfer(run, order, former, writer)
+        # Only the template knows the domain of the cluster. Its next run finds here whose DNS records are the order's now.
+        annotations[names.former_uids_annotation] = ",".join(dict.fromkeys([*former_uids(working, names), former]))
+    adopted: Object = {"metadata": {**uid["metadata"], "annotations": annotations}}
     # The namespace is last: until then nothing else works on the cluster, and an adoption that was killed is run again.
     return [*changes, writer.patch(working, lambda _present: adopted)]
 

@@ -23,7 +23,7 @@ from ..providers.factory import ProviderFactory, checked
 from ..providers.model import ClusterRequest, ObservedCluster
 from .model import ClusterOrder, Names, label_value
 from .observe import cluster_ref, provider_type, recorded_cluster
-from .ownership import require_own
+from .ownership import former_uids, require_own
 
 POLL_SECONDS = 1.0
 Found = TypeVar("Found")
@@ -75,8 +75,16 @@ class TaskCluster:
         """The provider without permission to change anything."""
         return ProviderFactory.for_cluster(self.provider, self.ref)
 
+    def former_uids(self) -> tuple[str, ...]:
+        """The uids of the orders that had the cluster before this one adopted it."""
+        namespace = self._working_namespace()
+        return former_uids(namespace, self.names) if namespace else ()
+
+    def _working_namespace(self) -> Object | None:
+        return self.ref.kube.find("v1", "Namespace", self.ref.namespace) if self.order else None
+
     def _require_own_namespace(self) -> None:
-        namespace = self.ref.kube.find("v1", "Namespace", self.ref.namespace) if self.order else None
+        namespace = self._working_namespace()
         if self.order and namespace:
             require_own(self.order, namespace)
 

@@ -106,6 +106,11 @@ class Names:
         return f"{self.group}/orphaned-since"
 
     @property
+    def former_uids_annotation(self) -> str:
+        """On the working namespace: the uids of the orders that had the cluster before this one adopted it."""
+        return f"{self.group}/former-uids"
+
+    @property
     def lock_token_annotation(self) -> str:
         return f"{self.group}/lock-token"
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from ..common.types import Object
 from ..kube.errors import KubeError
-from .model import ClusterOrder
+from .model import ClusterOrder, Names
 
 
 class NamespaceTaken(KubeError):
@@ -27,6 +27,12 @@ def owns_namespace(order: ClusterOrder, namespace: Object) -> bool:
     if order.names.external_controller:  # which chooses the namespace's name too
         return all(labels.get(name) == value for name, value in wanted.items() if name == order.names.order_label or name in labels)
     return metadata["name"] == order.working_namespace and wanted.items() <= labels.items()
+
+
+def former_uids(namespace: Object, names: Names) -> tuple[str, ...]:
+    """The uids of the orders that had the cluster in this Namespace before an adoption. Only the controller can write them there."""
+    text = (namespace["metadata"].get("annotations") or {}).get(names.former_uids_annotation) or ""
+    return tuple(filter(None, text.split(",")))
 
 
 def _taken_message(order: ClusterOrder, namespace: Object) -> str:

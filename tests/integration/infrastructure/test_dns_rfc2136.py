@@ -21,6 +21,7 @@ from ..support.actions import answer
 from ..support.name_server import KEY_NAME, ZONE, NameServer, name_server
 from ..support.orders import Orders
 from ..support.playbooks import Answer
+from ..support.restored import adopt, restore
 
 RECORDS = {"api": ["192.0.2.10"], "api-int": ["192.0.2.10"], "*.apps": ["192.0.2.11", "2001:db8::11"]}
 SECRET = "dns-key"  # noqa: S105 - its name
@@ -188,3 +189,34 @@ def test_an_unreachable_server_is_reported_on_the_order_which_has_nothing(server
     failure = orders.status()["failure"]
     assert failure["reason"] == "DnsUnreachable" and failure["retryable"] and failure["task"] == "Write the DNS records"
     assert orders.hosted_cluster() is None and server.values("api.demo.example.com") == set()
+
+
+@pytest.mark.usefixtures("task")  # it has the key on the hub
+def test_a_restored_order_has_the_records_of_its_cluster_once_it_adopted_it(server: NameServer, orders: Orders) -> None:
+    text = """
+- name: Have the DNS records
+  openfleet.clusters.cluster_dns_records:
+    state: {state}
+    zone: {zone}
+    domain: restored.example.com
+    records: {{api: [192.0.2.1]}}
+    rfc2136: {{server: 127.0.0.1, port: {port}, secret: {secret}}}
+"""
+    states = {"install": "present", "delete": "absent"}
+    tasks = {entry: text.format(state=state, zone=ZONE, port=server.port, secret=SECRET) for entry, state in states.items()}
+    orders.apply(template=orders.template("restored", **tasks), nodes={"fc430": 1})
+    orders.run("provision", "demo").complete().successful()
+    before = server.serial
+    for _each in range(2):  # a second restore finds the records of the first order, whose uid is not the last one
+        _former, restored = restore(orders)
+        assert adopt(orders)["changed"] and not adopt(orders)["changed"]
+    assert server.serial == before, "the run of the template moves them, not the adoption"
+    orders.run("provision", "demo").complete().successful()
+    (claim,) = server.values("_openfleet-clusters.restored.example.com", "TXT")
+    assert f"owner={restored} " in claim and server.values("api.restored.example.com") == {"192.0.2.1"}
+    orders.run("provision", "demo").complete().successful()
+    assert server.serial == before + 1
+    restore(orders)
+    adopt(orders)
+    orders.run("delete", "demo").complete().successful()
+    assert server.values("_openfleet-clusters.restored.example.com", "TXT") == server.values("api.restored.example.com") == set()

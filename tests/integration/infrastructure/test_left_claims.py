@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
@@ -29,6 +28,7 @@ from ..support import mortal
 from ..support.agents import CLAIM, CLAIMED_CLASS, CLASS, CLEANING, GROUP, Agents, hosts, site_agents
 from ..support.in_process import act
 from ..support.orders import HYPERSHIFT, Orders
+from ..support.restored import adopt, restore
 from ..support.sources import Source
 
 NAMES, LABELS = Names(), AgentLabels(GROUP)
@@ -48,23 +48,6 @@ def pool(orders: Orders) -> Iterator[Object]:
     made = orders.kube.create({"apiVersion": address_pools.API_VERSION, "kind": address_pools.KIND, "metadata": metadata, "spec": spec})
     yield made
     orders.kube.delete(made)
-
-
-def adopt(orders: Orders, check: bool = False) -> dict[str, Any]:
-    selection = {"name": "demo", "namespace": orders.namespace}
-    answer = act("cluster_order_adopt", {"kubeconfig": str(orders.hub.kubeconfig), **selection}, check=check)
-    assert not answer.get("failed"), answer
-    return answer
-
-
-def restore(orders: Orders) -> tuple[str, str]:
-    """The order as a backup returns it, with another uid. Returns both."""
-    order = orders.get()
-    orders.patch({"metadata": {"finalizers": None}})
-    orders.ask_to_delete()
-    metadata = {key: order["metadata"][key] for key in ("name", "namespace", "finalizers")}
-    restored = orders.kube.create({key: order[key] for key in ("apiVersion", "kind", "spec")} | {"metadata": metadata})
-    return order["metadata"]["uid"], restored["metadata"]["uid"]
 
 
 def test_a_restored_order_has_its_hosts_and_addresses_wherever_the_adoption_is_killed(

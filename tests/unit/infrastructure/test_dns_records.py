@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -24,8 +25,8 @@ def claim(owner: str = "uid", token: int = 3, names: str = "*.apps,api") -> Reco
     return RecordSet(f"_openfleet-clusters.{DOMAIN}", "TXT", (f"openfleet.clusters owner={owner} token={token} names={names}",))
 
 
-def planned(wanted: list[RecordSet], claimed: list[RecordSet], present: list[RecordSet], token: int = 7) -> Any:
-    return plan_update(DOMAIN, "uid", token, wanted, claimed, present)
+def planned(wanted: list[RecordSet], claimed: list[RecordSet], present: list[RecordSet], token: int = 7, former: Sequence[str] = ()) -> Any:
+    return plan_update(DOMAIN, "uid", token, wanted, claimed, present, former)
 
 
 def test_targets_are_addresses_of_both_families_or_one_name() -> None:
@@ -101,6 +102,15 @@ def test_a_deleted_record_is_written_again() -> None:
 def test_records_of_others_are_never_changed(claimed: list[RecordSet], present: list[RecordSet], message: str) -> None:
     with pytest.raises(DnsNameTaken, match=message):
         planned([API, APPS], claimed, present)
+
+
+def test_the_records_of_a_former_owner_become_the_owners() -> None:
+    former = claim(owner="former")
+    update = planned([API, APPS], [former], [API, APPS], former=["older", "former"])
+    assert (update.claimed, update.claim, update.deleted, update.written) == (former, claim(token=7), (), ())
+    assert planned([], [former], [API, APPS], former=["former"]).deleted == (API, APPS)
+    with pytest.raises(DnsNameTaken):
+        planned([API, APPS], [claim(owner="other")], [API, APPS], former=["former"])
 
 
 def test_a_deletion_leaves_what_others_made() -> None:
