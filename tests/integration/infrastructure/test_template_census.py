@@ -28,7 +28,7 @@ from ..support.census import Census, lock_of
 from ..support.inside import open_crd, serve_by_hub
 from ..support.name_server import KEY_NAME, ZONE, NameServer, name_server
 from ..support.ocm_site import standing_in
-from ..support.ocm_standin import OFFLINE_TOKEN, TOKEN_PATH
+from ..support.ocm_standin import ADDONS, OFFLINE_TOKEN, TOKEN_PATH, OcmStandIn
 from ..support.orders import HYPERSHIFT, Orders
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
@@ -123,6 +123,18 @@ def configured(hub: Access, settings: dict[str, Any]) -> Iterator[None]:
         hub.kube.patch(before, {"data": {key: before["data"].get(key) for key in settings}}, checked=False)
 
 
+@contextlib.contextmanager
+def served(hub: Access, crds: list[Object]) -> Iterator[None]:
+    with created(hub, *crds):
+        for crd in crds:
+            kind = (f"{crd['spec']['group']}/{crd['spec']['versions'][0]['name']}", crd["spec"]["names"]["kind"])
+            until(
+                lambda kind=kind: not isinstance(hub.kube.in_parallel(lambda each: hub.kube.list_all(*each), [kind])[0], Exception),
+                "served",
+            )
+        yield
+
+
 def of_site(name: str, **content: Any) -> Object:
     return {"metadata": {"name": name, "namespace": SITE_NAMESPACE}, **content}
 
@@ -134,17 +146,12 @@ def site(orders: Orders, metallb_crds: list[Object], tmp_path_factory: pytest.Te
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(name_server(tmp_path_factory.mktemp("knot")))
         key = {name: base64.b64encode(value.encode()).decode() for name, value in {"name": KEY_NAME, "secret": server.key}.items()}
-        stack.enter_context(created(hub, *crds, *pools, of_site("census-dns-key", apiVersion="v1", kind="Secret", data=key)))
+        stack.enter_context(created(hub, *pools, of_site("census-dns-key", apiVersion="v1", kind="Secret", data=key)))
+        stack.enter_context(served(hub, crds))
         agents = stack.enter_context(agents_on(hub))
         made = Site(orders, agents, server, stack.enter_context(fresh_namespace(hub)))
         stack.enter_context(configured(hub, made.settings()))
         agents.discover(HOSTS)
-        for crd in crds:
-            kind = (f"{crd['spec']['group']}/{crd['spec']['versions'][0]['name']}", crd["spec"]["names"]["kind"])
-            until(
-                lambda kind=kind: not isinstance(hub.kube.in_parallel(lambda each: hub.kube.list_all(*each), [kind])[0], Exception),
-                "served",
-            )
         yield made
 
 
@@ -270,18 +277,60 @@ def test_an_order_returns_everything_to_the_site(site: Site, template: str) -> N
     assert not orders.lease().get("holderIdentity")
 
 
-def test_an_order_of_a_managed_cluster_returns_everything(orders: Orders) -> None:
-    census = Census(orders.hub)
-    orders.put_secret("of-the-tenant", value="x")
-    before = census.take()
-    with standing_in(hurried=True) as service:
+def synchronize(hub: Access, service: OcmStandIn) -> None:
+    """What OpenShift Cluster Manager does with the syncsets of a cluster."""
+    (cluster,) = service.clusters
+    for syncset in service.shelf(cluster, "syncsets").values():
+        for item in syncset["resources"]:
+            hub.kube.apply(item, force=True)
+
+
+def test_an_order_of_a_managed_cluster_has_what_the_site_has_and_returns_everything(orders: Orders) -> None:
+    """The cloud has its network, its hosts and its names. The hub is the inside of the cluster."""
+    hub, census = orders.hub, Census(orders.hub)
+    orders.put_secret("login", secret="of-no-value")  # noqa: S106 made up
+    operators = [{"name": "terminal", "namespace": f"{orders.namespace}-inside"}, {"name": "unused"}]
+    github = {"name": "github", "type": "GitHub", "settings": {"clientID": "me", "organizations": ["acme"]}}
+    settings = {
+        "storage_classes": {"census-fast": {"backend": "local"}, "census-slow": {"backend": "local"}},
+        "infrastructure": {
+            "identity": {
+                "providers": [github | {"secret_refs": {"clientSecret": {"name": "login", "key": "secret"}}}],
+                "bindings": [{"role": "view", "groups": ["census-readers"]}],
+                "admin_account": "census-admin",
+            },
+            "addons": {"operators": operators, "of_provider": {ADDONS[0]: {}}},
+            "quotas": {"team": {"hard": {"pods": "50"}}},
+            "network": {"pool": "of-other-templates"},
+        },
+    }
+    with served(hub, CRDS), configured(hub, settings), standing_in(hurried=True) as service:
+        before = census.take()
+        service.kubeconfig = hub.kubeconfig.read_text(encoding="utf-8")
         variables = {"osd_small_url": service.url, "osd_small_token_url": f"{service.url}{TOKEN_PATH}", "osd_small_token": OFFLINE_TOKEN}
-        orders.apply(template="osd_small", nodes={"m5.xlarge": 2})
-        orders.run("provision", "demo", site=variables).complete(wait=120).successful()
-        assert orders.status()["phase"] == "Ready"
+        chosen = {"operators": ["terminal"], "addons": [*ADDONS], "storage_class": "census-fast", "quota": "team"}
+        orders.apply(template="osd_small", nodes={"m5.xlarge": 2}, **chosen)
+        orders.run("provision", "demo", site=variables).complete().successful()
+        until(lambda: orders.sync("demo") and orders.condition("ControlPlaneAvailable")["status"] == "True", "the cluster is ready")
+        orders.run("post_install", "demo", site=variables).complete().successful()
+        assert orders.condition("InfrastructureReady")["status"] != "True", "the operator is not installed yet"
+        synchronize(hub, service)
+        install_operators(hub)
+        orders.run("post_install", "demo", site=variables).complete().successful()
+        orders.until_phase("Ready")
+        assert {part["part"]: part["ready"] for part in orders.status()["infrastructure"]} == dict.fromkeys(
+            ("identity", "storage", "addons"), True
+        )
+        (cluster,) = service.clusters
+        assert {item["name"] for item in service.shelf(cluster, "identity_providers").values()} == {"github"}
+        sets = {name: {item["metadata"]["name"] for item in each["resources"]} for name, each in service.shelf(cluster, "syncsets").items()}
+        assert sets["quota"] == {"openfleet"} and sets["storage"] == {"census-fast"}
+        assert "terminal" in sets["operators"] and "unused" not in sets["operators"] and "census-admin" in str(sets["access"])
+        assert orders.run("post_install", "demo", site=variables).complete().successful().changed == 0, "a second run changes nothing"
+        end_inside(census)
         remove(orders, **variables)
         assert service.clusters == {}
-    census.assert_equal(before, lock_of(orders), orders.namespace)
+        census.assert_equal(before, lock_of(orders), orders.namespace)
 
 
 def test_an_order_of_an_existing_cluster_returns_everything(orders: Orders) -> None:

@@ -36,6 +36,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm.a
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm.model import OWNER
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm.provider import ClusterProvider
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm.secret import FINALIZER
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.resources import OWNER as RESOURCE_SET
 
 from ..support.ocm_site import LABELS, Runs, standing_in
 from ..support.ocm_standin import ACCOUNTS, COLLEAGUES_TOKEN, OFFLINE_TOKEN, STRANGERS_TOKEN, OcmStandIn, Refused
@@ -526,12 +527,15 @@ def test_clouds_and_regions(runs: Runs) -> None:
 def test_resources_are_applied_changed_and_deleted(runs: Runs, service: OcmStandIn) -> None:
     spec = runs.ready()
     runs.provider().apply_resources(spec, ResourceSet("set", [CONFIG, SECRET]))
-    assert service.shelf(spec.internal_id, "syncsets")["set"]["resources"] == [CONFIG, SECRET]
+    labelled = [item | {"metadata": item["metadata"] | {"labels": {RESOURCE_SET: "set"}}} for item in (CONFIG, SECRET)]
+    assert service.shelf(spec.internal_id, "syncsets")["set"]["resources"] == labelled
     again = runs.provider()
     again.apply_resources(spec, ResourceSet("set", [CONFIG, SECRET]))
     assert again.changes == []
     runs.provider().apply_resources(spec, ResourceSet("set", [CONFIG]))
-    assert service.shelf(spec.internal_id, "syncsets")["set"]["resources"] == [CONFIG]
+    assert service.shelf(spec.internal_id, "syncsets")["set"]["resources"] == labelled[:1]
+    runs.provider().apply_resources(spec, ResourceSet("of-nothing", []))
+    assert list(service.shelf(spec.internal_id, "syncsets")) == ["set"], "a set without objects is none"
     assert runs.provider().remove_resources(spec, "set") is False
     assert runs.provider().remove_resources(spec, "set") is True
     assert runs.provider().remove_resources(ObservedCluster(internal_id="no"), "set") is True

@@ -76,6 +76,7 @@ class OcmStandIn(http.server.ThreadingHTTPServer):
     def __init__(self, hurried: bool = False) -> None:
         self.contract = contract()
         self.hurried = hurried
+        self.kubeconfig = ""  # of all clusters; by default one that leads nowhere
         self.clusters: dict[str, Object] = {}
         self.shelves: dict[str, dict[str, Shelf]] = {}
         self.faults: list[Fault] = []
@@ -156,7 +157,8 @@ class OcmStandIn(http.server.ThreadingHTTPServer):
                 case ["clusters", cluster]:
                     return self._one_cluster(method, self._get(self.clusters, cluster, "Cluster"), body, query)
                 case ["clusters", cluster, "credentials"]:
-                    return 200, {"kubeconfig": f"apiVersion: v1\nkind: Config\nclusters: [{{name: {self._get_ready(cluster)['name']}}}]\n"}
+                    nowhere = f"apiVersion: v1\nkind: Config\nclusters: [{{name: {self._get_ready(cluster)['name']}}}]\n"
+                    return 200, {"kubeconfig": self.kubeconfig or nowhere}
                 case ["clusters", cluster, "identity_providers", provider, "htpasswd_users", *rest]:
                     self._get(self.shelf(cluster, "identity_providers"), provider, "IdentityProvider")
                     users = self.shelves[cluster].setdefault(f"users of {provider}", Shelf("HTPasswdUser"))

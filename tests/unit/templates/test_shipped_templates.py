@@ -80,8 +80,8 @@ def test_templates_of_a_release_share_everything_but_what_they_add(shipped: dict
 STEP_AFTER = {
     **dict.fromkeys(("ocp_4_17_small", "ocp_4_17_small_idp", "ocp_4_20_small", "ocp_4_20_virt"), ("dns", "ingress", "storage_classes")),
     **dict.fromkeys(("ocp_4_20_ai", "ocp_4_20_hardened"), ("nothing", "dns", "ingress", "storage_classes")),
-    "capi_small": ("storage_classes",),
-    **dict.fromkeys(("osd_small", "existing_cluster"), ()),
+    **dict.fromkeys(("capi_small", "osd_small"), ("storage_classes",)),
+    "existing_cluster": (),
 }
 
 

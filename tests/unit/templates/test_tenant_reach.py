@@ -31,7 +31,11 @@ SITE = SiteValues(
     {"4.20.0": "of-the-site"},
     settings={
         "storage_classes": {"fast": {}},
-        "infrastructure": {"addons": {"operators": [{"name": "gpu"}]}, "quotas": {"team": {}}, "backup": {"retentions": ["168h"]}},
+        "infrastructure": {
+            "addons": {"operators": [{"name": "gpu"}], "of_provider": {"logging-operator": {}}},
+            "quotas": {"team": {}},
+            "backup": {"retentions": ["168h"]},
+        },
     },
 )
 FREE = {

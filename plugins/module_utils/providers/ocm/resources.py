@@ -7,6 +7,7 @@ from __future__ import annotations
 from ...common.types import Object
 from ..base import ProviderError
 from ..model import Addon, ResourceSet
+from ..resources import OWNER
 from .api import segment
 from .fenced_api import FencedApi
 from .redaction import listed
@@ -22,9 +23,11 @@ class Syncsets:
         self._path = f"{cluster_path}/external_configuration/syncsets"
 
     def apply(self, resource_set: ResourceSet) -> None:
-        wanted = {"resources": list(resource_set.items)}
+        wanted = {"resources": [_labelled(item, resource_set.name) for item in resource_set.items]}
         found = self._find(resource_set.name)
-        if found is None:
+        if not resource_set.items:
+            self._delete(resource_set.name, found)
+        elif found is None:
             self._service.post(self._path, SYNCSET, resource_set.name, {"id": resource_set.name, **wanted})
         elif found.get("resources") != wanted["resources"]:
             # The whole list: the service deletes in the cluster what the list has no longer.
@@ -33,15 +36,24 @@ class Syncsets:
     def remove(self, name: str) -> bool:
         """Delete the syncset; True once there is none."""
         found = self._find(name)
+        self._delete(name, found)
+        return found is None
+
+    def _delete(self, name: str, found: Object | None) -> None:
         if found is not None:
             self._service.delete(self._path_of(name), SYNCSET, name, found)
-        return found is None
 
     def _find(self, name: str) -> Object | None:
         return self._service.api.find(self._path_of(name), f"get syncset {name} of {self._service.name}")
 
     def _path_of(self, name: str) -> str:
         return f"{self._path}/{segment(name)}"
+
+
+def _labelled(item: Object, resource_set: str) -> Object:
+    """The object with the label by which the objects of a set are found in a cluster of any provider."""
+    metadata = item.get("metadata") or {}
+    return item | {"metadata": metadata | {"labels": (metadata.get("labels") or {}) | {OWNER: resource_set}}}
 
 
 def install_addon(service: FencedApi, cluster_path: str, addon: Addon) -> bool:
