@@ -6,12 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.extensions.sandbox.platform.faults import Fault
+from ansible_collections.openfleet.clusters.extensions.sandbox.platform.runner import PlaybookRunner
+from ansible_collections.openfleet.clusters.extensions.sandbox.platform.standin import ROOT, Platform
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 
 from ..support.engines import Engine, running
 from ..support.orders import Orders
-from ..support.platform_standin import Platform, environment_of
+from ..support.platform import environment_of, labels_of, templates
 
 
 def test_jobs_and_workflows_reconcile_orders_also_when_one_is_launched_twice(new_sandbox: Callable[..., Sandbox], tmp_path: Path) -> None:
@@ -28,33 +31,36 @@ def test_jobs_and_workflows_reconcile_orders_also_when_one_is_launched_twice(new
             hub_kubeconfig=str(hub.kubeconfig),
         )
         # Jobs run elsewhere, and reach the hub by a credential of theirs.
-        platform = Platform(environment_of(engine.environment | {"KUBECONFIG": str(hub.kubeconfig)}), tmp_path)
+        runner = PlaybookRunner(ROOT, environment_of(engine.environment | {"KUBECONFIG": str(hub.kubeconfig)}))
+        platform = Platform(folder=tmp_path, runner=runner)
+        templates(platform, "create_cluster", "post_install", "delete_cluster", workflows=("delete_cluster",))
         with platform.serving() as url:
-            engine.add_options("--controller-url", url, "--controller-token", "made-up")
+            engine.add_options("--controller-url", url, "--controller-token", platform.token())
             with running(engine):
-                platform.lose_answers = 1
+                platform.faults.append(Fault("done-502", "POST", "/launch/"))
                 orders.apply("demo", nodes={"fc430": 1}, template="acme.site.finished")
                 until(lambda: orders.status("demo").get("phase") == "Ready", f"it is Ready; the log is {engine.log}", 180)
                 create, finish = ("openfleet-create-cluster", False), ("openfleet-post-install", False)
 
                 def names() -> list[tuple[str, bool]]:
-                    return [(launch["template"], launch["workflow"]) for launch in platform.launches]
+                    return [(launch.template, launch.workflow) for launch in platform.launches]
 
                 # The repeated launch may come before or after the next step; where it takes the lock first, that is asked for again.
                 until(lambda: names().count(create) == 2, "the lost launch was repeated")
                 assert set(names()) == {create, finish}
-                twice = [job for job, name in enumerate(names(), 1) if name == create]
-                assert not [launch for launch in platform.launches if "hub_kubeconfig" in launch["extra_vars"]]
-                event = platform.launches[twice[0] - 1]["extra_vars"]["ansible_eda"]["event"]
+                twice = [launch for launch in platform.launches if (launch.template, launch.workflow) == create]
+                assert not [launch for launch in platform.launches if "hub_kubeconfig" in launch.sent["extra_vars"]]
+                event = twice[0].sent["extra_vars"]["ansible_eda"]["event"]
                 assert event["action"] == "provision" and event["orders"][0]["name"] == "demo"
                 # A search for the event's job by its label finds both.
-                assert all(f"eda-event-uuid-{event['meta']['uuid']}" in platform.labels_of(job) for job in twice)
+                assert all(f"eda-event-uuid-{event['meta']['uuid']}" in labels_of(platform, launch) for launch in twice)
                 job = orders.status("demo")["job"]
-                assert names()[int(job["id"]) - 1] == finish and job["url"] == f"{url}/#/jobs/{job['id']}/details"
+                ran = {launch.job: (launch.template, launch.workflow) for launch in platform.launches}
+                assert ran[int(job["id"])] == finish and job["url"] == f"{url}/#/jobs/{job['id']}/details"
                 clusters = hub.get("hostedclusters", "-A")["items"]
                 assert len(clusters) == 1 and clusters[0]["metadata"]["generation"] <= 2, "the second launch changed nothing"
 
                 hub.kubectl("delete", orders.kind, "demo", "-n", namespace, "--wait=false")
                 until(lambda: orders.is_deleted("demo"), f"it is deleted; the log is {engine.log}", 180)
-                assert {launch["workflow"] for launch in platform.launches if launch["template"] == "openfleet-delete-cluster"} == {True}
+                assert {launch.workflow for launch in platform.launches if launch.template == "openfleet-delete-cluster"} == {True}
                 assert engine.is_running
