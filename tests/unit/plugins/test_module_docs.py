@@ -17,7 +17,7 @@ ROOT = FOLDER.parents[1]
 ALL = sorted(file.stem for file in FOLDER.glob("*.py") if not file.stem.startswith("_"))
 ON_S3 = [name for name in ALL if name.startswith("s3_")]
 ON_BOTH = ["dr_placement", "dr_placement_info", "dr_request"]
-WITHOUT_CLUSTER = ["cluster_template_info", "vm_class_info"]
+WITHOUT_CLUSTER = ["cluster_template_info", "platform_document_info", "vm_class_info"]
 ON_KUBERNETES = [name for name in ALL if name not in (*WITHOUT_CLUSTER, *ON_S3)]
 CONNECTED = [*ON_KUBERNETES, *ON_S3]
 # What Ansible must never show. A public key is not one, and its option says so.
