@@ -301,6 +301,8 @@ class _Call:
                 return api.jobs.cancel(kind, row)
             case "launch", "POST":
                 return self._launch(kind, row)
+            case "create_approval_template", "POST":
+                return self._create_approval(row)
             case "update", "POST":
                 job_kind, job = api.jobs.update(kind, row)
                 return Response(202, {**self._views.render((job_kind, job)), job_kind.type: job["id"]})
@@ -319,6 +321,13 @@ class _Call:
             case "launch":
                 return Response(200, self._launch_form(kind, row))
         return Response(200, {f"can_{action}": True})
+
+    def _create_approval(self, node: Object) -> Response:
+        """The step of a workflow that waits for a person, which its node alone has."""
+        kind = self._store.kinds["workflow_approval_templates"]
+        row = self._write(kind, self._request.fields, None)
+        node["unified_job_template"] = row["id"]
+        return Response(201, self._views.render((kind, row)))
 
     def _launch_form(self, kind: Kind, row: Object) -> Object:
         prompts = {item.name: row[item.name] for item in kind.fields if item.name.startswith("ask_")}

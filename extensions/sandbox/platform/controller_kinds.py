@@ -282,6 +282,15 @@ KINDS = (
             **{f"{outcome}_nodes": "workflow_job_template_nodes" for outcome in ("success", "failure", "always")},
             **OVERRIDE_LINKS,
         },
+        actions=("create_approval_template",),
+    ),
+    Kind(
+        "workflow_approval_templates",
+        "workflow_approval_template",
+        "Workflow approval template",
+        (*NAMED, *numbers(timeout=0), *references(organization="organizations"), *STATE),
+        table=TEMPLATES,
+        methods=("GET", "PATCH", "PUT", "DELETE"),
     ),
     Kind(
         "schedules",

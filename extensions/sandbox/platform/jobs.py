@@ -165,7 +165,7 @@ class Jobs:
         owner = next(field for field in kind.fields if field.to and field.read_only)
         if found := self.store.find(owner.to, job[owner.name]):
             _kind, template = found
-            template |= {"status": status, "last_job_run": time, "last_job_failed": status != "successful"}
+            template |= {"status": status, "last_job_run": time, "last_job_failed": status != "successful", "modified": time}
 
     def log(self, job: Object) -> Path:
         if not self.folder:

@@ -128,6 +128,8 @@ class Store:
         if value is None:
             if field.default is None:
                 return None
+            if "" in field.choices:
+                return ""
             raise Invalid(field.name, "This field may not be null.")
         if field.choices and value not in field.choices:
             raise Invalid(field.name, f'"{value}" is not a valid choice.')

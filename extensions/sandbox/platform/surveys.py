@@ -7,6 +7,7 @@ from typing import Any
 from ....plugins.module_utils.common.types import Object
 from .exchange import Refused, Request, Response, not_allowed
 from .kinds import ENCRYPTED, Kind
+from .store import now
 
 
 class Surveys:
@@ -23,9 +24,11 @@ class Surveys:
                 return Response(200, _shown(self.of(kind, row)))
             case "POST":
                 self._specs[key] = _valid(request.body, self.of(kind, row))
+                row["modified"] = now()
                 return Response(200)
             case "DELETE":
                 self._specs.pop(key, None)
+                row["modified"] = now()
                 return Response(200)
         raise not_allowed(request.method)
 
