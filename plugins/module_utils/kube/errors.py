@@ -51,6 +51,10 @@ class Unreachable(KubeError):
     retryable = True
 
 
+class AnswerLost(Unreachable):
+    """The request may have arrived, and no answer came: the server may have processed it."""
+
+
 class Untrusted(Unreachable):
     """The server's certificate is not signed for this address by a known authority."""
 

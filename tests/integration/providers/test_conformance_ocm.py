@@ -11,9 +11,9 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.api_proxy import 
 from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port
 from ansible_collections.openfleet.clusters.extensions.sandbox.provider_backend import NONE, Backend
 from ansible_collections.openfleet.clusters.extensions.sandbox.provider_conformance import ProviderConformance
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import rest_session
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.base import Provider
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ClusterRequest, NodeRequest
-from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm import api as ocm_api
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm.model import cluster_name, owner_of
 
 from ..support.ocm_site import standing_in
@@ -27,7 +27,7 @@ class Ocm(Backend):
     def __init__(self, hub: Access, namespace: str, proxy: ApiProxy) -> None:
         super().__init__(hub, namespace, proxy)
         self.service = self.undo.enter_context(standing_in())
-        self.undo.enter_context(mock.patch.object(ocm_api, "FIRST_WAIT", 0.001))
+        self.undo.enter_context(mock.patch.object(rest_session, "FIRST_WAIT", 0.001))
         self.undo.callback(self._let_go)
 
     def request(self, nodes: int = 2, url: str = "", token: str = OFFLINE_TOKEN) -> ClusterRequest:

@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import rest_session
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import TRIES, Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError, ServerError, TooManyRequests, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import (
@@ -21,7 +22,6 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model
     ObservedCluster,
     ResourceSet,
 )
-from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm import api as ocm_api
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm.provider import ClusterProvider
 
 from ..support.ocm_site import Runs, standing_in
@@ -157,7 +157,7 @@ CALLS = {
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The seconds that the client would have slept. It continues at once instead."""
     slept: list[float] = []
-    monkeypatch.setattr(ocm_api, "time", SimpleNamespace(sleep=slept.append, monotonic=time.monotonic))
+    monkeypatch.setattr(rest_session, "time", SimpleNamespace(sleep=slept.append, monotonic=time.monotonic))
     return slept
 
 
@@ -165,7 +165,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def impatient(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only with a service that hangs: a slow machine is no fault."""
     if how == "hang":
-        monkeypatch.setattr(ocm_api, "READ_SECONDS", 2)
+        monkeypatch.setattr(rest_session, "READ_SECONDS", 2)
 
 
 @pytest.fixture(scope="module")

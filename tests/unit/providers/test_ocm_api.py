@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import urllib3
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube import rest_session
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import (
     Conflict,
     Forbidden,
@@ -51,13 +52,14 @@ class Service:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     clock = SimpleNamespace(now=1000.0, slept=[])
-    monkeypatch.setattr(ocm_api, "time", SimpleNamespace(sleep=clock.slept.append, monotonic=lambda: clock.now))
+    for module in (ocm_api, rest_session):
+        monkeypatch.setattr(module, "time", SimpleNamespace(sleep=clock.slept.append, monotonic=lambda: clock.now))
     return clock
 
 
 def api(monkeypatch: pytest.MonkeyPatch, *answers: Any) -> tuple[OcmApi, Service]:
     service, client = Service(*answers), OcmApi(Access("offline-token"))
-    monkeypatch.setattr(client, "_pool", service)
+    monkeypatch.setattr(client._session, "pool", service)  # noqa: SLF001 - the network
     return client, service
 
 
@@ -205,7 +207,7 @@ def test_name_that_leads_elsewhere_is_refused(name: str) -> None:
 @pytest.mark.parametrize("harm", HARM)
 def test_every_request_ends_in_time_whatever_the_service_sends(harm: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With its retries: there is no time for a second one."""
-    monkeypatch.setattr(ocm_api, "REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr(rest_session, "REQUEST_SECONDS", 0.2)
     with serving(HARM[harm]) as address:
         api = OcmApi(Access("offline", f"http://{address}", f"http://{address}/token"), urllib3.Timeout(connect=0.3, read=0.3))
         began = time.monotonic()
@@ -216,7 +218,7 @@ def test_every_request_ends_in_time_whatever_the_service_sends(harm: str, monkey
 
 
 def test_an_answer_without_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ocm_api, "RESPONSE_BYTES", 100_000)
-    monkeypatch.setattr(ocm_api, "FIRST_WAIT", 0.001)
+    monkeypatch.setattr(rest_session, "RESPONSE_BYTES", 100_000)
+    monkeypatch.setattr(rest_session, "FIRST_WAIT", 0.001)
     with serving(flood(HEAD + b"\r\n")) as address, pytest.raises(Unreachable, match="more than 100,000 bytes"):
         OcmApi(Access("offline", f"http://{address}", f"http://{address}/token")).get("clusters/a", "get the cluster")

@@ -1,10 +1,9 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""OpenShift Cluster Manager's REST API over one connection: tokens, repeated requests, pages, errors. It knows nothing of clusters.
+"""OpenShift Cluster Manager's REST API over one connection: tokens, pages, errors. It knows nothing of clusters.
 
-What is sent again: anything that the server put off (429, or 503 with Retry-After) or that cannot have arrived; and what does no harm
-twice (GET, PATCH, DELETE) also after another failure of the server or the way. A POST that the server may have processed is never sent
-again: its error is retryable, and the caller checks first whether it was.
+GET, PATCH and DELETE do no harm twice; `RestSession` says what is sent again. A POST that the server may have processed is not: its
+error is retryable, and the caller checks first whether it was.
 """
 
 from __future__ import annotations
@@ -18,20 +17,14 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from ...common.third_party import urllib3
 from ...common.types import Object
-from ...kube.client import TRIES
-from ...kube.connections import Budget, Limits, pool_classes
-from ...kube.errors import Conflict, Forbidden, Invalid, KubeError, NotFound, ServerError, TooManyRequests, Unauthorized, Unreachable
-from ...kube.transport import CONNECT_SECONDS, FIRST_WAIT, LONGEST_WAIT, USER_AGENT, reason_of
+from ...kube.errors import Conflict, Forbidden, Invalid, KubeError, NotFound, ServerError, TooManyRequests, Unauthorized
+from ...kube.rest_session import RestSession
 
 URL = "https://api.openshift.com"
 TOKEN_URL = "https://sso.redhat.com/auth/realms/redhat-external/protocol/openid-connect/token"  # noqa: S105 - an address
 CLIENT_ID = "cloud-services"
 ROOT, ACCOUNTS_ROOT = "/api/clusters_mgmt/v1", "/api/accounts_mgmt/v1"
 PAGE = 100
-REQUEST_SECONDS = 90.0  # for a request with all its retries; one that began before is given its own time
-RESPONSE_BYTES = 2**26
-READ_SECONDS = 30.0
-SHORTEST_SECRET = 4  # characters; hiding shorter ones would only garble a message
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 KINDS: Mapping[int, type[KubeError]] = {
     401: Unauthorized,
@@ -64,20 +57,19 @@ class OcmApi:
 
     def __init__(self, access: Access, timeout: urllib3.Timeout | None = None) -> None:
         self.access = access
-        self.requests = 0
-        # The read time-out is for a whole response.
-        self._pool = urllib3.PoolManager(retries=False, timeout=timeout or urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS))
-        self._pool.pool_classes_by_scheme = pool_classes(Budget(Limits(response_bytes=RESPONSE_BYTES)))
+        self._session = RestSession(timeout)
         self._token = ""
         self._token_ends = 0.0
         self._account = ""
-        self._hidden: set[str] = set()
         self.hide([access.token])
+
+    @property
+    def requests(self) -> int:
+        return self._session.requests
 
     def hide(self, secrets: Iterable[str]) -> None:
         """Values that no error may repeat, wherever the server puts them."""
-        for secret in secrets:
-            self._hidden |= {line for line in (secret, *secret.splitlines()) if len(line) >= SHORTEST_SECRET}
+        self._session.hide(secrets)
 
     # What can be asked
 
@@ -143,7 +135,7 @@ class OcmApi:
         renewed = False
         while True:
             headers = {"Authorization": f"Bearer {self._access_token()}", "Content-Type": "application/json"}
-            response = self._exchange(method, url, what, data, headers, repeatable=method != "POST")
+            response = self._session.exchange(method, url, what, data, headers, repeatable=method != "POST")
             if response.status == 401 and not renewed:
                 # The token may have been withdrawn before its time; a new one is refused for a reason.
                 self._token, renewed = "", True
@@ -158,7 +150,7 @@ class OcmApi:
             what = "get an access token"
             form = {"grant_type": "refresh_token", "client_id": self.access.client_id, "refresh_token": self.access.token}
             headers = {"Content-Type": "application/x-www-form-urlencoded"}
-            response = self._exchange("POST", self.access.token_url, what, urlencode(form).encode(), headers, repeatable=True)
+            response = self._session.exchange("POST", self.access.token_url, what, urlencode(form).encode(), headers, repeatable=True)
             if response.status in (400, 401):
                 raise Unauthorized(
                     f"{what}: {self.access.token_url} does not accept the offline token ({self._said(response)}); "
@@ -174,35 +166,6 @@ class OcmApi:
             self._token_ends = time.monotonic() + lifetime - min(30, lifetime / 2)
             self.hide([self._token])
         return self._token
-
-    def _exchange(
-        self, method: str, url: str, what: str, data: bytes | None, headers: Mapping[str, str], *, repeatable: bool
-    ) -> urllib3.BaseHTTPResponse:
-        """Send a request, and again where that is safe, may help, and there is time."""
-        ends = time.monotonic() + REQUEST_SECONDS
-        for attempt in range(1, TRIES + 1):
-            wait = FIRST_WAIT * 2 ** (attempt - 1)
-            try:
-                self.requests += 1
-                sent = {"Accept": "application/json", "User-Agent": USER_AGENT, **headers}
-                response = self._pool.request(method, url, body=data, headers=sent, redirect=False, decode_content=False)
-            except urllib3.exceptions.HTTPError as error:
-                never_sent = isinstance(error, urllib3.exceptions.NewConnectionError | urllib3.exceptions.ConnectTimeoutError)
-                final = isinstance(error, urllib3.exceptions.SSLError) or time.monotonic() + wait > ends
-                if attempt == TRIES or not (repeatable or never_sent) or final:
-                    place = f"{urlsplit(url).scheme}://{urlsplit(url).netloc}"
-                    raise Unreachable(
-                        f"{what}: {place} does not answer ({reason_of(error)}); check the address and the network, and try again."
-                    ) from error
-                time.sleep(wait)
-                continue
-            asked = response.headers.get("Retry-After", "")
-            put_off = response.status == 429 or (response.status == 503 and asked)
-            pause = min(LONGEST_WAIT, max(wait, float(asked if asked.isdecimal() else 0)))
-            if attempt == TRIES or not (put_off or (repeatable and response.status >= 500)) or time.monotonic() + pause > ends:
-                return response
-            time.sleep(pause)
-        raise AssertionError("the last try returns or raises")
 
     def _object(self, response: urllib3.BaseHTTPResponse, what: str, url: str) -> Object:
         """What an answer holds; nothing is an empty object."""
@@ -236,10 +199,7 @@ class OcmApi:
         request = answer.get("operation_id") or response.headers.get("X-Operation-Id") or ""
         named = ", ".join(filter(None, [str(answer.get("code") or f"HTTP status {response.status}"), request and f"request {request}"]))
         text = f"{' '.join(str(reason).split())[:1000].rstrip('.')} ({named})" if reason else named
-        # The longest first: one may be part of another.
-        for secret in sorted(self._hidden, key=len, reverse=True):
-            text = text.replace(secret, "(hidden)")
-        return text
+        return self._session.without_secrets(text)
 
 
 def segment(name: str) -> str:
