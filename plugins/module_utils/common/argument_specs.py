@@ -87,6 +87,18 @@ ORDERS: Spec = {
     "site_namespace": {"type": "str", "default": "openfleet-system"},
     "allowed_addresses": {"type": "list", "elements": "str", "default": []},
 }
+PLATFORM: Spec = {
+    "aap_hostname": {"type": "str", "required": True},
+    "aap_token": {"type": "str", "no_log": True},
+    "aap_username": {"type": "str"},
+    "aap_password": {"type": "str", "no_log": True},
+    "aap_oauth_client_id": {"type": "str"},
+    "aap_oauth_client_secret": {"type": "str", "no_log": True},
+    "aap_validate_certs": {"type": "bool", "default": True},
+    "aap_ca_cert": {"type": "path"},
+    "aap_request_timeout": {"type": "float", "default": 30.0},
+    "deadline": {"type": "int", "default": 1800},
+}
 SELECTION: Spec = {"name": {"type": "str"}, "namespace": {"type": "str"}, "orders": {"type": "list", "elements": "raw", "default": []}}
 
 
