@@ -123,6 +123,9 @@ CHANGES: dict[str, Callable[[Object], Any]] = {
     "launched": lambda content: content["controller_workflows"][0]["simplified_workflow_nodes"][1].update(
         unified_job_template="template-2"
     ),
+    "approval": lambda content: content["controller_workflows"][0]["simplified_workflow_nodes"].append(
+        {"identifier": "ask", "approval_node": {"name": "really?", "timeout": 60}, "success_nodes": ["create"]}
+    ),
     "schedule": lambda content: content["controller_schedules"][0].update(enabled=False),
     "organization": lambda content: content["aap_organizations"][0].update(description="Others", max_hosts=5),
     "pods": lambda content: content["controller_instance_groups"][0].update(pod_spec_override={"kind": "Pod", "spec": {}}),
