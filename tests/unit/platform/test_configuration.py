@@ -287,9 +287,10 @@ def kill_after(last: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PlatformApi, "_json", killed)
 
 
-@pytest.mark.parametrize("how", ["502", "503", "504", "429", "lost", "done-502", "dead"])
 @pytest.mark.parametrize(
-    "path", ["/job_templates/$", "/credentials/$", "workflow_job_template_nodes/$", "/success_nodes/$", "/activations/$"]
+    ("how", "path"),
+    [(how, "/job_templates/$") for how in ("502", "503", "504", "429", "lost", "done-502", "dead")]
+    + [("lost", path) for path in ("/credentials/$", "workflow_job_template_nodes/$", "/success_nodes/$", "/activations/$")],
 )
 def test_lost_answer_creates_nothing_twice(how: str, path: str, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rest_session, "LONGEST_WAIT", 0.001)
