@@ -18,6 +18,7 @@ import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure import network_attachments
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.address_pools import API_VERSION, KIND, allocations_of
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.site_settings import CONFIG_MAP
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import SITE_NAMESPACE
@@ -40,6 +41,7 @@ CRDS = [
     open_crd(OLM, "v1alpha1", "ClusterServiceVersion", "clusterserviceversions"),
     open_crd(OLM, "v1", "OperatorGroup", "operatorgroups"),
 ]
+MULTUS = open_crd(network_attachments.GROUP, "v1", network_attachments.KIND, "network-attachment-definitions")
 POOLS: dict[str, Object] = {
     "census-networks": {"type": "Network", "ranges": ["10.210.0.0/16"], "prefixLength": 24},
     "census-vlans": {"type": "VLAN", "ranges": ["400-410"]},
@@ -84,7 +86,12 @@ class Site:
             "agent_namespace": self.agents.namespace,
             "storage_classes": {"census-fast": {"backend": "local"}, "census-slow": {"backend": "local"}},
             "infrastructure": {
-                "network": {"pool": "census-networks", "vlan_pool": "census-vlans", "adapter": "openfleet.clusters.network_none"},
+                "network": {
+                    "pool": "census-networks",
+                    "vlan_pool": "census-vlans",
+                    "adapter": "openfleet.clusters.network_kubevirt",
+                    "settings": {"bridge": "br-census", "namespace": self.inside},
+                },
                 "ingress": {"pool": "census-addresses", "namespace": self.inside, "metallb_namespace": self.inside},
                 "dns": {
                     "adapter": "openfleet.clusters.dns_rfc2136",
@@ -141,7 +148,7 @@ def of_site(name: str, **content: Any) -> Object:
 
 @pytest.fixture
 def site(orders: Orders, metallb_crds: list[Object], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    hub, crds = orders.hub, [*CRDS, *metallb_crds]
+    hub, crds = orders.hub, [*CRDS, MULTUS, *metallb_crds]
     pools = [of_site(name, apiVersion=API_VERSION, kind=KIND, spec=spec) for name, spec in POOLS.items()]
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(name_server(tmp_path_factory.mktemp("knot")))
@@ -198,6 +205,8 @@ def pools(orders: Orders) -> dict[str, Object]:
 def has_machines(site: Site) -> None:
     (pool,) = pools(site.orders).values()
     assert pool["platform"]["type"] == "KubeVirt" and pool["platform"]["kubevirt"]["compute"]["cores"] == 4
+    (network,) = site.orders.kube.list_all(network_attachments.API_VERSION, network_attachments.KIND, site.inside)
+    assert pool["platform"]["kubevirt"]["additionalNetworks"] == [{"name": f"{site.inside}/{network['metadata']['name']}"}]
     assert site.agents.claims() == {}
 
 
