@@ -98,7 +98,7 @@ placements:
       description:
         - Why the reconcile ended. V(Settled), V(Waiting) for a gate, V(Acting) if the cluster has to react first,
           V(TimeIsOver), V(Watched), V(Planned) in check mode, V(NotStarted) before a leader has begun, V(NotFound), or,
-          if another leader acts, V(Fenced), V(Superseded) or V(StaleRevision).
+          if another leader acts, V(Fenced), V(Superseded) or V(StaleRevision); V(TermEnded) if the next leader rebuilds a lost state.
       type: str
       returned: always
       sample: Waiting

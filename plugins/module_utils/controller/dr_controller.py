@@ -3,32 +3,38 @@
 """The controller of disaster recovery on one cluster: it leads the workloads whose lease it has, and shows the others.
 
 What causes a reconcile is a change of a DRPlacementControl or VolumeReplicationGroup of this cluster, of the state in the bucket, or of the
-leader; and, while a request is in progress, time: changes on other clusters are noticed by reading them again.
+leader. The leader follows those of the other clusters too. While a request is in progress, time causes one as well: workloads on other
+clusters are read again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 
 from ..common.types import Object
 from ..coordination.documents import WorkloadRef
 from ..coordination.events import Event
 from ..coordination.settings import Settings
+from ..dr.drpc_status import show_failure
 from ..dr.kinds import DRPC, RAMEN, VRG
 from ..dr.modes import Modes
 from ..dr.reconcile import Reconciler, Result
 from ..dr.summary import result_info
 from ..kube.client import Kube
+from ..kube.errors import KubeError
+from ..s3.errors import S3Error
 from ..s3.store import ObjectStore
 from .coordination_source import CoordinationSource
 from .informer import Informer
+from .peer_watch import PeerWatch
 from .work_queue import Key, WorkQueue
 
 WORKERS = 8
 PROGRESS_SECONDS = 1.0  # while a request is in progress, or something is waited for
 RESYNC_SECONDS = 300.0
-UNSETTLED = ("Waiting", "Acting", "TimeIsOver", "StaleRevision")
+UNSETTLED = ("Waiting", "Acting", "TimeIsOver", "StaleRevision", "Superseded")
 
 
 class DrController:
@@ -45,6 +51,7 @@ class DrController:
         self._put: Callable[[Event], Awaitable[None]] = _drop
         self._drpcs = Informer(self._kube, RAMEN, DRPC, self._changed)
         self._vrgs = Informer(self._kube, RAMEN, VRG, self._changed)
+        self._peers = PeerWatch(lambda: self._modes.peers(settings.cluster), self._changed_on_peer)
 
     async def run(self, put: Callable[[Event], Awaitable[None]]) -> None:
         """Run until cancelled, and hand each event to `put`."""
@@ -53,6 +60,7 @@ class DrController:
             tasks.create_task(self._source.run(self._coordinate))
             tasks.create_task(self._drpcs.follow())
             tasks.create_task(self._vrgs.follow())
+            tasks.create_task(self._peers.run())
             for _worker in range(WORKERS):
                 tasks.create_task(self._queue.work())
 
@@ -70,6 +78,11 @@ class DrController:
         metadata = (after or before or {})["metadata"]
         self._queue.add_coalesced(Key(metadata["namespace"], metadata["name"]))
 
+    def _changed_on_peer(self, key: Key) -> None:
+        """The leader acts on it. The others show what the leader records then."""
+        if key in self._epochs:
+            self._queue.add_coalesced(key)
+
     async def _handle(self, key: Key) -> None:
         if self._drpcs.get(key) is None and key not in self._epochs:
             self._queue.forget(key)
@@ -80,10 +93,20 @@ class DrController:
             await self._put({"type": "placement_reconciled"} | result_info(result))
 
     def _reconcile(self, key: Key) -> Result:
+        workload = WorkloadRef(*key)
+        try:
+            return self._reconcile_workload(workload, self._epochs.get(key))
+        except (S3Error, KubeError) as error:
+            with contextlib.suppress(KubeError):
+                show_failure(self._kube, workload, error)
+            raise
+
+    def _reconcile_workload(self, workload: WorkloadRef, epoch: int | None) -> Result:
         # The settings are read each time: the mode can be changed on a running system. Connections are kept.
         reconciler = Reconciler(self._kube, self._modes.access(), self._store, self._writer)
-        workload, epoch = WorkloadRef(*key), self._epochs.get(key)
-        return reconciler.watch(workload) if epoch is None else reconciler.lead(workload, epoch)
+        if epoch is None:
+            return reconciler.watch(workload)
+        return reconciler.lead(workload, epoch, lambda: self._source.manager.is_acting(workload, epoch))
 
 
 async def _drop(_event: Event) -> None:

@@ -48,10 +48,11 @@ class Informer:
         selector: str = "",
         namespace: str | None = None,
         transform: Callable[[Object], Object] = lambda item: item,
+        watch_seconds: int = WATCH_SECONDS,
     ) -> None:
         """`changed` gets the object before and after; None where it does not exist. Without a `namespace` it follows all.
 
-        `transform` may drop what nothing reads, before an object is stored.
+        `transform` may drop what nothing reads, before an object is stored. A watch is begun again after `watch_seconds`.
         """
         self.kind = kind
         self.listed = asyncio.Event()
@@ -64,6 +65,7 @@ class Informer:
         self._selector = selector
         self._namespace = namespace
         self._transform = transform
+        self._watch_seconds = watch_seconds
         self._items: dict[str, dict[str, Object]] = {}
         self._version = ""
         self._broken_since: float | None = time.monotonic()
@@ -122,7 +124,12 @@ class Informer:
 
         def read() -> None:
             events = self._kube.watch(
-                self._api_version, self.kind, self._namespace, since=self._version, seconds=WATCH_SECONDS, labelSelector=self._selector
+                self._api_version,
+                self.kind,
+                self._namespace,
+                since=self._version,
+                seconds=self._watch_seconds,
+                labelSelector=self._selector,
             )
             loop.call_soon_threadsafe(self._watch_began)
             for event in events:

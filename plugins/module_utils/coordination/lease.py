@@ -257,6 +257,17 @@ def read_lock(documents: DocumentStore, workload: WorkloadRef) -> LockRecord:
     return parse_lock(workload.key("lock"), document) if document else LockRecord()
 
 
+def end_term(documents: DocumentStore, workload: WorkloadRef, epoch: int, last: int) -> None:
+    """Release the lease of the leader under `epoch` for it, so that the next epoch is greater than `last`. Fenced if it leads no more."""
+    verify_epoch(documents, workload, epoch)
+    key = workload.key("lock")
+    document = documents.read(key)
+    lock = parse_lock(key, document) if document else LockRecord()
+    if lock.epoch == epoch and lock.held:
+        with contextlib.suppress(PreconditionFailed, NoSuchKey):  # a renewal: the next reconcile tries again
+            documents.write(key, LockRecord(epoch=max(epoch, last), ttl=lock.ttl).content(), document)
+
+
 def verify_epoch(documents: DocumentStore, workload: WorkloadRef, epoch: int) -> LockRecord:
     """Fenced unless `epoch` is the epoch of the current leader. Each task that acts for a leader calls this first."""
     lock = read_lock(documents, workload)

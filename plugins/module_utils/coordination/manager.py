@@ -44,6 +44,11 @@ class LeaseManager:
     def leases(self) -> list[Lease]:
         return list(self._leases.values())
 
+    def is_acting(self, workload: WorkloadRef, epoch: int) -> bool:
+        """Whether the term of this epoch lasts."""
+        lease = self._leases.get(workload)
+        return lease is not None and lease.epoch == epoch and lease.acting()
+
     async def run(self, put: Callable[[Event], Awaitable[None]]) -> None:
         """Run until cancelled, and hand each event to `put`. Release all leases when cancelled."""
         workers, errors = Workers(self._settings.connections), ErrorLog()

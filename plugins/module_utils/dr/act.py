@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from ..common.types import Object
 from ..coordination.documents import WorkloadRef
+from ..s3.errors import Fenced
 from .answers import Unknown
 from .interfaces import Deployed, ObjectRef, Outcome, Refused, Stamp, Superseded
 from .kinds import DRPC, RAMEN
@@ -58,16 +59,27 @@ class Acted:
 
 
 class Actor:
-    """Acts for one workload at one revision of its state. `release` removes what keeps this cluster's copy from deletion."""
+    """Acts for one workload at one revision of its state. `release` removes what keeps this cluster's copy from deletion.
+
+    Nothing is begun after the term, as `acting` reports it: an object that the next leader has not written yet would accept it.
+    """
 
     def __init__(
-        self, access: Access, workload: WorkloadRef, drpc: Object, state: State, observed: Observed, release: Callable[[], bool]
+        self,
+        access: Access,
+        workload: WorkloadRef,
+        drpc: Object,
+        state: State,
+        observed: Observed,
+        release: Callable[[], bool],
+        acting: Callable[[], bool],
     ) -> None:
         self._access = access
         self._workload = workload
         self._drpc = drpc
         self._observed = observed
         self._release = release
+        self._acting = acting
         self._stamp = Stamp(state.uid, state.epoch, state.revision)
 
     def do(self, actions: tuple[Action, ...]) -> Acted:
@@ -75,6 +87,7 @@ class Actor:
         acted = Acted()
         for action in actions:
             if cluster_of(action) not in acted.silent:
+                self._check_term()
                 self._note(acted, cluster_of(action), describe(action), self._outcome(action))
         return acted
 
@@ -84,6 +97,7 @@ class Actor:
         metadata = {"name": self._workload.name, "namespace": self._workload.namespace, "labels": labels}
         for name in self._observed.missing:
             item = {"apiVersion": RAMEN, "kind": DRPC, "metadata": metadata, "spec": spec}
+            self._check_term()
             self._note(acted, name, f"create the DRPlacementControl on {name}", self._access.deployer.apply(name, item, self._stamp))
         return acted
 
@@ -95,9 +109,14 @@ class Actor:
             if name in ("", self._observed.own, *kept) or metadata["uid"] not in uids or "deletionTimestamp" in metadata:
                 continue
             stamp = replace(self._stamp, adopts=frozenset({_owner(copy)}))
+            self._check_term()
             outcome = self._access.deployer.delete(name, ObjectRef(RAMEN, DRPC, metadata["namespace"], metadata["name"]), stamp)
             self._note(acted, name, f"delete the DRPlacementControl of {name}", outcome)
         return acted
+
+    def _check_term(self) -> None:
+        if not self._acting():
+            raise Fenced(f"The term of epoch {self._stamp.epoch} of {self._workload} is over. Nothing more was written.")
 
     def _note(self, acted: Acted, cluster: str, what: str, outcome: Outcome) -> None:
         match outcome:

@@ -5,21 +5,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from ..common.text import as_reason
 from ..common.timestamps import format_time, parse_time
 from ..common.types import Object
+from ..coordination.documents import WorkloadRef
 from ..kube.client import Kube, retry_on_conflict
-from ..kube.errors import Conflict
+from ..kube.errors import Conflict, KubeError
+from ..s3.errors import S3Error
 from .decisions import preferred_decision
 from .interfaces import Decision
+from .kinds import DRPC, RAMEN
 from .machine.conditions import merged
 from .model import ConditionState
 from .state import State
+from .vocabulary import TRUE
 
 FINALIZER = "drpc.ramendr.openshift.io/finalizer"
 LAST_CLUSTER = "drplacementcontrol.ramendr.openshift.io/last-app-deployment-cluster"
+WAITING = "Waiting"
+BUCKET_FAILED = "BucketUnavailable"
+BUCKET_REMEDY = "The bucket with the state cannot be used, and nothing is done without it. Restore it or the access to it. "
 REFRESH = timedelta(minutes=10)
 GROUP_SYNC = ("lastGroupSyncTime", "lastGroupSyncDuration", "lastGroupSyncBytes")
 OF_HOME = ("resourceConditions", "lastKubeObjectProtectionTime", *GROUP_SYNC)
@@ -55,6 +63,29 @@ def show(kube: Kube, drpc: Object, state: State, status: Object) -> bool:
             return written is not None
         changes = {name: None for name in before if name not in status} | status
         kube.patch(written or drpc, {"status": changes}, subresource="status")
+    except Conflict:
+        return False
+    return True
+
+
+def show_failure(kube: Kube, workload: WorkloadRef, error: S3Error | KubeError) -> bool:
+    """Show on this cluster's copy why a reconcile failed, and since when. The next one that does not fail shows the state again."""
+    drpc = kube.find(RAMEN, DRPC, workload.name, workload.namespace)
+    if drpc is None:
+        return False
+    stored = isinstance(error, S3Error)
+    reason, remedy = (BUCKET_FAILED, BUCKET_REMEDY) if stored else (as_reason(type(error).__name__), "")
+    conditions = list((drpc.get("status") or {}).get("conditions") or [])
+    before: Object = next((item for item in conditions if item["type"] == WAITING), {})
+    # Texts of a store differ from request to request; the first one stays.
+    if (before.get("status"), before.get("reason")) == (TRUE, reason) and (stored or before["message"].endswith(str(error))):
+        return False
+    now = kube.server_time() or datetime.now(UTC)
+    state = ConditionState(TRUE, reason, f"Since {format_time(now)}: {remedy}{error}")
+    (wanted,) = merged(conditions, {WAITING: state}, drpc["metadata"].get("generation", 0), now)
+    others = [wanted if item["type"] == WAITING else item for item in conditions]
+    try:
+        kube.patch(drpc, {"status": {"conditions": others if before else [*conditions, wanted]}}, subresource="status")
     except Conflict:
         return False
     return True

@@ -137,6 +137,7 @@ class Observations:
     group: tuple[GroupMember, ...] = ()
     region: str = ""  # of the cluster that acts
     ops_namespace: str = ""  # whose DRPlacementControls may protect other namespaces
+    stamps: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # epoch and revision of workloads that were scaled
 
     def answer(self, cluster: str) -> Answer:
         return self.vrgs.get(cluster) or Unreachable("it was not asked")

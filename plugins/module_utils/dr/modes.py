@@ -77,6 +77,11 @@ class Modes:
             comparison.differences,
         )
 
+    def peers(self, own: str) -> dict[str, Kube]:
+        """The connections to the registered clusters but `own`, those with a usable Secret. With ACM there are none: it reads for us."""
+        settings = read_settings(self._kube, self._namespace)
+        return self._connections.peers(settings).connections(own) if settings.mode == DIRECT else {}
+
     def _direct(self, settings: DrSettings) -> Access:
         peers = self._connections.peers(settings)
         readers = self._direct_readers(peers)

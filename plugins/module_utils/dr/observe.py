@@ -28,6 +28,7 @@ from .model import GroupMember, Intent, Member, Observations, Placed, Policy
 from .modes import Access
 from .readers import read_intent, read_policy, read_workload
 from .settings import DIRECT
+from .stamps import stamps_of
 from .state import State
 from .stored import newest_primary
 from .vocabulary import GROUP_LABEL, Phase
@@ -119,6 +120,7 @@ class Observer:
             group=self._group(intent),
             region=member.region if member else "",
             ops_namespace=self._access.settings.ops_namespace,
+            stamps=stamps_of(observed.controllers),
         )
 
     def silence(self, cluster: str, why: Unknown) -> None:

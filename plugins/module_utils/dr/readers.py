@@ -9,7 +9,7 @@ from typing import Any
 
 from ..common.types import Object
 from .model import Intent, Member, Policy, Workload
-from .vocabulary import GROUP_LABEL
+from .vocabulary import ENDED_EPOCH, GROUP_LABEL
 from .vrg import StorageTarget, is_true, read_conditions
 
 FENCES = ("Fenced", "ManuallyFenced")
@@ -34,6 +34,12 @@ def read_intent(drpc: Object) -> Intent:
         volsync=spec.get("volSyncSpec"),
         group=(metadata.get("labels") or {}).get(GROUP_LABEL, ""),
     )
+
+
+def read_ended_epoch(drpc: Object) -> int:
+    """The epoch that a person has confirmed to be over; 0 without one."""
+    text = str((drpc["metadata"].get("annotations") or {}).get(ENDED_EPOCH, ""))
+    return int(text) if text.isdecimal() else 0
 
 
 def read_policy(policy: Object, clusters: Iterable[Object]) -> Policy:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from ..common.types import Object
 from ..coordination.documents import DocumentStore, WorkloadRef
-from ..coordination.lease import verify_epoch
+from ..coordination.lease import end_term, verify_epoch
 from ..coordination.state import HISTORY_LIMIT, StateStore
 from ..coordination.state import State as StateDocument
 from ..kube.client import Kube
@@ -27,12 +27,13 @@ from .copies import CONDITION, Asked, accept, standing
 from .drpc_status import release, show, status_of
 from .machine.conditions import conditions
 from .machine.context import Context
+from .machine.rebuild import is_rebuilt
 from .machine.step import step, sweep_leftovers
 from .model import ConditionState, Intent, Observations, Policy, Step
 from .modes import Access
 from .observe import Observed, Observer, asked_of, bare_policy
 from .policies import validate
-from .readers import read_intent
+from .readers import read_ended_epoch, read_intent
 from .settings import DIRECT
 from .state import State
 from .vocabulary import TRUE, Phase
@@ -72,6 +73,14 @@ class View:
         """The uids of copies that have to go: of earlier protections, and of this one once it has ended."""
         ended = self.recorded.uids if self.state.is_deleted else set()
         return {*self.recorded.retired, *ended}
+
+    @property
+    def ended_epoch(self) -> int:
+        """The epoch whose leaders a person has confirmed to be over, while this one waits for that; else 0."""
+        (newest, _revision), _name = Context(self.intent, self.state, self.observations, self.policy).newest_stamp
+        confirmed = max((read_ended_epoch(copy) for copy in self.observed.copies.values()), default=0)
+        waits = any(wait.gate == "NoNewerStamp" for wait in self.step.waits)
+        return newest if waits and is_rebuilt(self.state) and confirmed >= newest else 0
 
     @property
     def releases_own(self) -> bool:
@@ -123,9 +132,13 @@ class Reconciler:
         """Where the other mode of access answered otherwise, if the settings ask to compare."""
         return self._access.differences
 
-    def lead(self, workload: WorkloadRef, epoch: int) -> Result:
-        """Record and act under the epoch until there is nothing to do now, a gate is closed, or the time is over."""
+    def lead(self, workload: WorkloadRef, epoch: int, acting: Callable[[], bool] = lambda: True) -> Result:
+        """Record and act under the epoch until there is nothing to do now, a gate is closed, or the time is over.
+
+        `acting` says whether the term lasts: it is asked before each action, since a round may take longer than the rest of the term.
+        """
         result, run = Result(workload), self._run(workload)
+        run.acting = acting
         try:
             self._lead(run, epoch, result)
         except (Fenced, StaleRevision, SupersededError) as error:
@@ -176,6 +189,11 @@ class Reconciler:
             if view is None:
                 result.ended, result.message = "NotFound", f"No cluster that answers has the DRPlacementControl {result.workload}."
                 return
+            if not view.document.revision or view.ended_epoch:
+                # The state was deleted during this term, or is one that a bucket lost: the next term seals it, under a later epoch.
+                end_term(documents, result.workload, epoch, view.ended_epoch)
+                result.ended, result.message = "TermEnded", f"The next leader of {result.workload} rebuilds its state."
+                return
             if view.is_changed:
                 run.states.write(epoch, view.changes(), view.document.revision)
                 result.recorded.append(_position(view.step.state))
@@ -202,6 +220,7 @@ class Reconciler:
             view.state,
             view.observed,
             lambda: bool(view.own) and release(self._kube, view.own or {}),
+            run.acting,
         )
         parts = [actor.do(view.step.actions)]
         if view.outdated:
@@ -245,6 +264,7 @@ class _Run:
     observer: Observer
     workload: WorkloadRef
     write: bool
+    acting: Callable[[], bool] = lambda: True
 
     def stub(self) -> Object:
         return {"metadata": {"namespace": self.workload.namespace, "name": self.workload.name}}

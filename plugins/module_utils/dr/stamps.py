@@ -8,9 +8,10 @@ the server what is refused here before a request.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ..common.types import Object
 from .interfaces import Refused, Stamp, Superseded
@@ -38,6 +39,16 @@ def position(item: Object) -> tuple[int, int]:
             raise BadStamp(f"the annotation {name} is {text[:40]!r}, not a decimal number")
         numbers.append(int(text))
     return numbers[0], numbers[1]
+
+
+def stamps_of(items: Mapping[str, Iterable[Object]]) -> dict[str, tuple[int, int]]:
+    """The stamps of objects by cluster, each with its name. One with an invalid stamp is refused when it is written."""
+    found = {}
+    for cluster, each in items.items():
+        for item in each:
+            with contextlib.suppress(BadStamp):
+                found[f"The {item['kind']} {item['metadata']['name']} of {cluster}"] = position(item)
+    return {name: stamp for name, stamp in found.items() if stamp != (0, 0)}
 
 
 def refusal(existing: Object, stamp: Stamp) -> Superseded | Refused | None:

@@ -8,9 +8,9 @@ A store that does not answer in time counts as none: it may be that of the site 
 from __future__ import annotations
 
 import base64
-import contextlib
 import gzip
 import json
+import logging
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 
@@ -28,6 +28,8 @@ from .vrg import VRG
 NAMESPACE, KEY = "ramen-system", "ramen_manager_config.yaml"
 CONFIG_MAPS = ("ramen-dr-cluster-operator-config", "ramen-hub-operator-config")
 GZIP = b"\x1f\x8b"
+
+log = logging.getLogger(__name__)
 
 
 def newest_primary(kube: Kube, workload: WorkloadRef, profiles: Iterable[str], seconds: float) -> tuple[VRG | None, str]:
@@ -58,23 +60,30 @@ def _configured(kube: Kube) -> list[Object]:
 
 
 def _read(kube: Kube, entry: Object, workload: WorkloadRef) -> Object | None:
-    # Of any kind: one store that is lost or broken must not hide what the others have.
-    with contextlib.suppress(S3Error, KubeError, KeyError, ValueError, OSError):
-        reference = entry["s3SecretRef"]
-        secret = kube.get("v1", "Secret", reference["name"], reference.get("namespace") or NAMESPACE)["data"]
-        keys = [base64.b64decode(secret[name]).decode() for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")]
-        store = connect(
-            {
-                "bucket": entry["s3Bucket"],
-                "endpoint_url": entry.get("s3CompatibleEndpoint"),
-                "region": entry.get("s3Region"),
-                "access_key": keys[0],
-                "secret_key": keys[1],
-            }
-        )
-        stored = store.get(f"{workload.namespace}/{workload.name}/v1alpha1.VolumeReplicationGroup/a")
-        if stored:
-            body = gzip.decompress(stored.body) if stored.body.startswith(GZIP) else stored.body
-            item: Object = json.loads(body)
-            return item
+    try:
+        return _newest(kube, entry, workload)
+    except (S3Error, KubeError, KeyError, ValueError, OSError) as error:
+        # Of any kind: one store that is lost or broken must not hide what the others have.
+        log.warning("The store of the S3 profile %s is not read for %s: %s", entry.get("s3ProfileName"), workload, error)
+        return None
+
+
+def _newest(kube: Kube, entry: Object, workload: WorkloadRef) -> Object | None:
+    reference = entry["s3SecretRef"]
+    secret = kube.get("v1", "Secret", reference["name"], reference.get("namespace") or NAMESPACE)["data"]
+    keys = [base64.b64decode(secret[name]).decode() for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")]
+    store = connect(
+        {
+            "bucket": entry["s3Bucket"],
+            "endpoint_url": entry.get("s3CompatibleEndpoint"),
+            "region": entry.get("s3Region"),
+            "access_key": keys[0],
+            "secret_key": keys[1],
+        }
+    )
+    stored = store.get(f"{workload.namespace}/{workload.name}/v1alpha1.VolumeReplicationGroup/a")
+    if stored:
+        body = gzip.decompress(stored.body) if stored.body.startswith(GZIP) else stored.body
+        item: Object = json.loads(body)
+        return item
     return None

@@ -11,6 +11,8 @@ TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 
 # Annotations of a VolumeReplicationGroup
 EPOCH, REVISION = "dr.openfleet.io/epoch", "dr.openfleet.io/revision"
+# Of a DRPlacementControl: a person confirms that no leader of this epoch, or of an earlier one, acts any more.
+ENDED_EPOCH = "dr.openfleet.io/ended-epoch"
 DRPC_UID = "drplacementcontrol.ramendr.openshift.io/drpc-uid"
 DESTINATION = "drplacementcontrol.ramendr.openshift.io/destination-cluster"
 # DRPlacementControls with the same value of this label share their storage, and only move together.

@@ -50,8 +50,8 @@ class Recovery:
 
     def register(self, site: Access, namespace: str) -> None:
         """What a cluster has before anything is protected. Each has its own copy of it all."""
-        for peer, access in self.sites.items():
-            put_kubeconfig(site.kube, namespace, f"{peer}-kubeconfig", with_user(access, token=self._tokens[peer]["peer"]))
+        for peer in self.sites:
+            put_kubeconfig(site.kube, namespace, f"{peer}-kubeconfig", self.peer_kubeconfig(peer))
             spec = {"region": peer, "s3ProfileName": profile_of(peer)}
             site.kube.apply({"apiVersion": RAMEN, "kind": "DRCluster", "metadata": {"name": peer}, "spec": spec}, force=True)
         entries = [{"name": peer, "kubeconfig_secret": f"{peer}-kubeconfig"} for peer in self.sites]
@@ -105,6 +105,10 @@ class Recovery:
     def kubeconfig(self, site: str) -> Object:
         """How the process of a cluster connects to it."""
         return with_user(self.sites[site], token=self._tokens[site]["controller"])
+
+    def peer_kubeconfig(self, site: str) -> Object:
+        """How the processes of other clusters connect to it."""
+        return with_user(self.sites[site], token=self._tokens[site]["peer"])
 
     def reconciler(self, site: str, pause: Callable[[], None] = lambda: None) -> Reconciler:
         kube = Kube.connect({"kubeconfig": self.kubeconfig(site)})

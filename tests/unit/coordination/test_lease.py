@@ -8,7 +8,13 @@ import time
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.clock import boottime
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import DocumentStore
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import RESTORED, Lease, read_lock, verify_epoch
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import (
+    RESTORED,
+    Lease,
+    end_term,
+    read_lock,
+    verify_epoch,
+)
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import StateStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3 import errors as s3_errors
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import ObjectStore
@@ -174,6 +180,18 @@ def test_epoch_is_current_only_while_its_leader_holds_the_lock(documents: Docume
     east.release()
     with pytest.raises(s3_errors.Fenced, match="the last epoch was 1"):
         verify_epoch(documents, WORKLOAD, 1)
+
+
+def test_term_that_is_ended_is_followed_by_an_epoch_after_the_given_one(documents: DocumentStore, clock: Clock) -> None:
+    east, west = contender(documents, clock, "east"), contender(documents, clock, "west")
+    east.try_acquire()
+    with pytest.raises(s3_errors.Fenced):
+        end_term(documents, WORKLOAD, 2, 7)
+    end_term(documents, WORKLOAD, 1, 7)
+    with pytest.raises(s3_errors.Fenced):
+        verify_epoch(documents, WORKLOAD, 1)
+    assert not east.renew()
+    assert west.try_acquire() and west.epoch == 8
 
 
 @pytest.mark.parametrize(("ttl", "holder"), [(2.9, "east"), (30, "")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.interfaces i
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import DeleteVRG, DeployVRG, SetPlacement, StopWorkload
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.observe import Observed
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import State
+from ansible_collections.openfleet.clusters.plugins.module_utils.s3.errors import Fenced
 
 PROMOTE = DeployVRG("west", {"replicationState": "primary"}, "uid")
 DEMOTE = DeployVRG("east", {"replicationState": "secondary"}, "uid")
@@ -41,10 +43,10 @@ class Clusters:
         return lambda _drpc, cluster, _stamp: self.calls.append((name, cluster))
 
 
-def actor(clusters: Clusters, **observed: Any) -> Actor:
+def actor(clusters: Clusters, acting: Callable[[], bool] = lambda: True, **observed: Any) -> Actor:
     access: Any = SimpleNamespace(deployer=clusters, placement=clusters)
     seen = Observed(**({"copies": {}, "missing": (), "vrgs": {}, "controllers": {}} | observed))
-    return Actor(access, WorkloadRef("shop", "db"), {}, State(uid="uid", epoch=3, revision=7), seen, lambda: False)
+    return Actor(access, WorkloadRef("shop", "db"), {}, State(uid="uid", epoch=3, revision=7), seen, lambda: False, acting)
 
 
 def test_actions_are_done_in_order_with_the_stamp_of_the_state() -> None:
@@ -60,6 +62,13 @@ def test_nothing_is_done_after_an_object_of_a_later_leader() -> None:
     with pytest.raises(SupersededError, match="a later leader"):
         actor(clusters).do((DEMOTE, PROMOTE))
     assert len(clusters.calls) == 1
+
+
+def test_nothing_is_begun_after_the_term() -> None:
+    clusters = Clusters()
+    with pytest.raises(Fenced, match="The term of epoch 3 of shop/db is over"):
+        actor(clusters, lambda: len(clusters.calls) < 1).do((DEMOTE, PROMOTE))
+    assert [call[0] for call in clusters.calls] == ["east"]
 
 
 def test_cluster_that_stops_answering_is_skipped_and_others_are_not() -> None:

@@ -4,13 +4,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeVar
 
 from ...kube.client import Kube
 from ...kube.errors import KubeError, Unexpected
+from ...kube.untrusted import BadKubeconfig
 from ...registry.clients import MAX_THREADS, ClusterClients, HubError
+from ...registry.health import SecretNotFound
 from ...registry.model import ClusterRegistry
 from ..answers import Unauthorized, Unknown, Unreachable
 from ..errors import answer_of
@@ -40,6 +43,15 @@ class Peers:
             return answer_of(error)
         except Exception as fault:  # noqa: BLE001 - of any kind: the answers of the other clusters count
             return answer_of(Unexpected(fault))
+
+    def connections(self, own: str) -> dict[str, Kube]:
+        """The connections to all clusters but `own`. One whose Secret is missing or invalid has none."""
+        found = {}
+        for cluster in self.registry.clusters:
+            with contextlib.suppress(BadKubeconfig, SecretNotFound):
+                if cluster.name != own:
+                    found[cluster.name] = self._clients.client(cluster).kube
+        return found
 
     def ask(self, names: Sequence[str], work: Callable[[Kube], Result]) -> dict[str, Result | Unknown]:
         """Call `work` for several clusters at once. A cluster that has not answered at the deadline is Unreachable."""

@@ -52,6 +52,13 @@ class Context:
         answers = {name: self.observations.answer(name) for name in self.policy.clusters}
         return {name: VRG.from_object(answer.item) for name, answer in answers.items() if isinstance(answer, Found)}
 
+    @property
+    def newest_stamp(self) -> tuple[tuple[int, int], str]:
+        """The latest epoch and revision that any object of the workload was written under, and the object."""
+        groups = {f"The VolumeReplicationGroup of {name}": vrg.stamp for name, vrg in self.vrgs.items()}
+        found = groups | dict(self.observations.stamps)
+        return max(((stamp, name) for name, stamp in found.items()), default=((0, 0), ""))
+
     def own(self, cluster: str) -> VRG | None:
         """The VolumeReplicationGroup of this protection. One of an earlier protection, or one in deletion, is none."""
         found = self.vrgs.get(cluster)

@@ -44,6 +44,11 @@ class Evidence:
         return self.destination in self.primaries and (self.vrgs[self.destination].spec.get("action") or "") == self.action
 
 
+def is_rebuilt(state: State) -> bool:
+    """Whether the bucket knows nothing of the workload, so that clusters and stores are asked."""
+    return state.phase in (Phase.NONE, Phase.WAIT_FOR_USER)
+
+
 def rebuild(context: Context) -> Outcome | None:
     """None if the state is known."""
     state, intent = context.state, context.intent
@@ -51,14 +56,14 @@ def rebuild(context: Context) -> Outcome | None:
         # The next protection of this name. The bucket knows what the one before has left.
         fresh = State(uid=intent.uid, phase=Phase.INITIATING, leftovers=state.leftovers, epoch=state.epoch, revision=state.revision)
         return Outcome(fresh)
-    if state.phase not in (Phase.NONE, Phase.WAIT_FOR_USER) or intent.deleting:
+    if not is_rebuilt(state) or intent.deleting:
         return None
     evidence = gather(context)
     verdict = judge(context, evidence)
     if verdict == CONTINUE:
         return Outcome(_rebuilt(context, evidence))
     paused = _paused(context, verdict)
-    return Outcome(paused if paused != state else None, waits=(_wait(verdict, evidence),))
+    return Outcome(paused if paused != state else None, waits=(_wait(context, verdict, evidence),))
 
 
 def gather(context: Context) -> Evidence:
@@ -113,8 +118,8 @@ def _paused(context: Context, verdict: str) -> State:
     return replace(state, uid=state.uid or context.intent.uid, phase=phase, progression=Progression.PAUSED, paused_generation=since)
 
 
-def _wait(verdict: str, evidence: Evidence) -> Wait:
-    silent = ", ".join(name for name in evidence.clusters if name not in evidence.answered) or "none"
+def _wait(context: Context, verdict: str, evidence: Evidence) -> Wait:
+    silent = context.explain(name for name in evidence.clusters if name not in evidence.answered) or "none"
     found = ", ".join(f"{name} {vrg.spec.get('replicationState')}" for name, vrg in evidence.vrgs.items()) or "none"
     message = f"The bucket has no state of this workload; VolumeReplicationGroups: {found}; clusters without an answer: {silent}"
     remedy = "Ask for a Failover to the cluster that should have the workload"

@@ -12,13 +12,14 @@ from dataclasses import replace
 
 from ..model import Intent, Observations, Policy, Step, Wait
 from ..state import State
+from ..vocabulary import ENDED_EPOCH
 from .conditions import conditions
 from .context import Context, Outcome
 from .deletion import delete, sweep
 from .deploy import begin_deployment
 from .gates import closed, first_closed, gate
 from .procedures import PROCEDURES, complete
-from .rebuild import rebuild
+from .rebuild import is_rebuilt, rebuild
 from .requests import consider
 from .settled import maintain, settle
 from .stages import run_stage
@@ -28,12 +29,15 @@ from .stages import run_stage
 def no_newer_stamp(context: Context) -> Wait | None:
     """A later leader, or a later revision, has written already: this one acts no more."""
     stamp = context.state.epoch, context.state.revision
-    newer = [name for name in context.vrgs if (vrg := context.own(name)) and vrg.stamp > stamp]
-    if not newer:
+    (epoch, revision), name = context.newest_stamp
+    if (epoch, revision) <= stamp:
         return None
+    remedy = "If the bucket was restored from a backup, delete the state of this workload in it"
+    if is_rebuilt(context.state):
+        remedy = f"If the bucket was lost, confirm it: annotate this DRPlacementControl with {ENDED_EPOCH}={epoch}"
     return closed(
-        f"{' and '.join(newer)} was written under a later epoch or revision than {stamp[0]}-{stamp[1]}",
-        "The later leader continues. If the bucket was lost, remove the epoch from the VolumeReplicationGroups once no other leader acts",
+        f"{name} was written under epoch {epoch}, revision {revision}, and the bucket knows only {stamp[0]}-{stamp[1]}",
+        f"A later leader continues. If none acts, check that the engines of all clusters use the same bucket. {remedy}",
     )
 
 
