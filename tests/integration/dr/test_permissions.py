@@ -1,0 +1,238 @@
+"""The shipped roles of disaster recovery: each permission is needed, and one that is missing is named where a person sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+import threading
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.events import Event
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.connections import Connections
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.direct.deployer import DirectDeployer
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.interfaces import Deployed, Stamp
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.kinds import RAMEN, VRG
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.settings import TIMEOUT, DrSettings
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.registry.clients import ClusterClients
+
+from ..support.dr_controllers import running, until
+from ..support.dr_run import Recovery, recovery
+from ..support.kubeconfigs import create_token, put_kubeconfig, service_account
+from ..support.manifests import manifest
+from ..support.permissions import Permission, Recorder, permissions_of, permissions_used, without
+from ..support.replication import Protected
+
+RBAC = "rbac.authorization.k8s.io"
+SITE, RAMEN_SYSTEM = "the site's namespace", "ramen-system"
+# The roles of each account, by the namespace that they count in.
+ROLES = {
+    "controller": {"": "dr/controller_cluster_role", SITE: "dr/controller_role", RAMEN_SYSTEM: "dr/ramen_role"},
+    "peer": {"": "dr/peer_cluster_role"},
+}
+KINDS = {
+    "configmaps": "ConfigMap",
+    "clusterregistries": "ClusterRegistry",
+    "deployments": "Deployment",
+    "drclusters": "DRCluster",
+    "drplacementcontrols": "DRPlacementControl",
+    "drpolicies": "DRPolicy",
+    "namespaces": "Namespace",
+    "secrets": "Secret",
+    "statefulsets": "StatefulSet",
+    "volumereplicationgroups": "VolumeReplicationGroup",
+}
+LIFE_SECONDS = 300.0
+Missing = tuple[str, Permission]  # with the namespace that the role counts in
+
+
+def text_of(missing: Missing, account: str, site_namespace: str) -> str:
+    """How a message names a permission. Nothing that another cluster answers is repeated: there it is the request."""
+    namespace, permission = missing
+    if account == "controller":
+        where = f'.* in the namespace "{site_namespace if namespace == SITE else namespace}"' if namespace else ""
+        return f'cannot {permission.verb} resource "{permission.resource}"{where}'
+    verb = {"update": "replace"}.get(permission.verb, permission.verb)
+    return f"{verb} {KINDS[permission.resource]}.*no permission"
+
+
+class Account:
+    """One account on one cluster. Each permission is refused, by the server, until a message has named it."""
+
+    def __init__(self, dr: Recovery, access: Access, name: str, actor: str) -> None:
+        self.recorder = Recorder(access)
+        self.recorder.credential = actor
+        self.recorder.act_as = self._act_as
+        self._name = name
+        roles = {namespace: manifest(role) for namespace, role in ROLES[name].items()}
+        self.open: set[Missing] = {(namespace, each) for namespace, role in roles.items() for each in permissions_of(role)}
+        self._site_namespace = dr.namespace
+        self._mutex = threading.Lock()
+        whole = roles[""] | {"rules": [rule for role in roles.values() for rule in role["rules"]]}
+        self.items = []
+        for permission in sorted(permissions_of(whole)):
+            user = self.user(permission)
+            self.items.append(without(whole, permission) | {"metadata": {"name": user}})
+            self.items.append(_binding(user, user, {"kind": "User", "name": user, "apiGroup": RBAC}))
+
+    def user(self, permission: Permission) -> str:
+        return f"{self._site_namespace}-{self._name}-without-{permission.verb}-{permission.resource.replace('/', '-')}"
+
+    def note(self, text: str) -> None:
+        """What a person has been told. A permission that it names is there from now on."""
+        with self._mutex:
+            self.open = {missing for missing in self.open if not re.search(text_of(missing, self._name, self._site_namespace), text)}
+
+    def _act_as(self, method: str, path: str, _body: bytes) -> str:
+        address = urlsplit(path)
+        needed = permissions_used(method, address.path, dict(parse_qsl(address.query)), 200)
+        namespace = RAMEN_SYSTEM if f"/namespaces/{RAMEN_SYSTEM}/" in path else ""
+        with self._mutex:
+            refused = [each for where, each in self.open if each in needed and (where == RAMEN_SYSTEM) == (namespace == RAMEN_SYSTEM)]
+        return self.user(refused[0]) if refused else ""
+
+
+def _binding(name: str, role: str, subject: dict[str, str]) -> Object:
+    reference = {"apiGroup": RBAC, "kind": "ClusterRole", "name": role}
+    about = {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRoleBinding", "metadata": {"name": name}}
+    return about | {"roleRef": reference, "subjects": [subject]}
+
+
+class Site:
+    """Two clusters whose accounts are recorded, and all that a person has been told."""
+
+    def __init__(self, dr: Recovery) -> None:
+        self.dr = dr
+        self.accounts: dict[tuple[str, str], Account] = {}
+        self.told: list[str] = []
+
+    def note(self) -> None:
+        """Read what was logged, and what the copies show."""
+        texts, self.told = self.told, []
+        for site in self.dr.sites:
+            status = self.dr.drpc(site).get("status", {}) if self.dr.has_drpc(site) else {}
+            texts += [item["message"] for item in status.get("conditions", []) if item["type"] == "Waiting"]
+        for text in texts:
+            for account in self.accounts.values():
+                account.note(text)
+
+    @property
+    def open(self) -> dict[str, set[Missing]]:
+        """What nothing has asked for on either cluster, or no message has named."""
+        return {
+            name: set.intersection(*(account.open for (_site, each), account in self.accounts.items() if each == name)) for name in ROLES
+        }
+
+
+@pytest.fixture
+def site(application: Protected, bucket: dict[str, str]) -> Iterator[Site]:
+    with recovery(application, bucket) as dr, contextlib.ExitStack() as stack:
+        created = Site(dr)
+        for name, access in dr.sites.items():
+            items = _actor(access, dr.namespace)
+            token = create_token(access.kube, dr.namespace, "actor")
+            for account in ROLES:
+                added = created.accounts[name, account] = Account(dr, access, account, token)
+                stack.enter_context(added.recorder.running())
+                items += added.items
+            listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+            stack.callback(access.kubectl, "delete", "-f", "-", "--wait=false", stdin=listed)
+            access.kubectl("create", "-f", "-", stdin=listed)
+        for access in dr.sites.values():
+            for peer in dr.sites:
+                content = _through(dr.peer_kubeconfig(peer), created.accounts[peer, "peer"].recorder)
+                put_kubeconfig(access.kube, dr.namespace, f"{peer}-kubeconfig", content)
+        yield created
+
+
+def _actor(access: Access, namespace: str) -> list[Object]:
+    """An account that may act as any user."""
+    access.kube.create(service_account(namespace, "actor"))
+    return [_binding(f"{namespace}-actor", "cluster-admin", {"kind": "ServiceAccount", "name": "actor", "namespace": namespace})]
+
+
+def _through(content: Object, recorder: Recorder) -> Object:
+    content["clusters"][0]["cluster"] = {"server": f"http://127.0.0.1:{recorder.port}"}
+    return content
+
+
+def _place_stateful(access: Access, application: Protected, replicas: int) -> None:
+    """A StatefulSet beside the Deployment, which mounts the same claim."""
+    (_claim, deployment) = application.app.objects(replicas)
+    item = deployment | {"kind": "StatefulSet", "metadata": deployment["metadata"] | {"name": "app-stateful"}}
+    access.kube.apply(item | {"spec": deployment["spec"] | {"serviceName": "app"}}, force=True)
+
+
+def test_each_permission_is_needed_and_a_missing_one_is_named(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    dr = site.dr
+    for name, access in dr.sites.items():
+        dr.application.place(name, replicas=1 if name == "east" else 0)
+        _place_stateful(access, dr.application, 1 if name == "east" else 0)
+
+    def kubernetes(name: str) -> dict[str, Any]:
+        return {"kubeconfig": _through(dr.kubeconfig(name), site.accounts[name, "controller"].recorder)}
+
+    emitted: list[list[Event]] = []
+
+    def listen() -> None:
+        """What was logged since the last time, what the events report, and what the copies show."""
+        site.told.append(caplog.text)
+        caplog.clear()
+        for event in [event for events in emitted for event in events if event["type"] == "placement_reconciled"]:
+            site.told += event["problems"] + [wait["message"] for wait in event["waits"]]
+        site.note()
+
+    def shows(name: str, phase: str) -> bool:
+        listen()
+        status = dr.drpc(name).get("status", {}) if dr.has_drpc(name) else {}
+        return (status.get("phase"), status.get("progression")) == (phase, "Completed")
+
+    def is_deleted() -> bool:
+        listen()
+        return not dr.has_drpc("east") and not dr.has_drpc("west")
+
+    async def life() -> None:
+        east, west = (running(dr, name, kubernetes=kubernetes(name)) for name in ("east", "west"))
+        async with east as of_east, west as of_west:
+            emitted.extend([of_east, of_west])
+            dr.protect("east")
+            await until(lambda: shows("east", "Deployed") and shows("west", "Deployed"), "the deployment", LIFE_SECONDS)
+            dr.ask("west", action="Failover", failoverCluster="west")
+            await until(lambda: shows("west", "FailedOver") and shows("east", "FailedOver"), "the failover", LIFE_SECONDS)
+            dr.sites["east"].kube.delete(dr.drpc("east"))
+            await until(is_deleted, "the end", LIFE_SECONDS)
+
+    asyncio.run(life())
+    _use_directly(site, kubernetes("east"))
+    assert site.open == {"controller": set(), "peer": set()}, "nothing needs these, or no message names them"
+
+
+def _use_directly(site: Site, kubernetes: dict[str, Any]) -> None:
+    """What the life of a workload whose namespaces exist does not need: the checks of the registry and of a migration, a new namespace."""
+    dr, name = site.dr, f"{site.dr.namespace}-new"
+    kube = Kube.connect(kubernetes)
+    peers, clients = Connections(kube, dr.namespace).peers(DrSettings()), ClusterClients(kube, dr.namespace, TIMEOUT)
+    item = {"apiVersion": RAMEN, "kind": VRG, "metadata": {"name": "app", "namespace": name}, "spec": dict(_SPEC)}
+    try:
+        for _attempt in range(5):
+            outcome = DirectDeployer(peers).apply("west", item, Stamp("uid", 1, 1))
+            site.told += [str(outcome), *(health.message for health in clients.check(peers.registry.clusters).values())]
+            site.note()
+        assert isinstance(outcome, Deployed)
+    finally:
+        dr.sites["west"].kube.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+
+_SPEC = {
+    "pvcSelector": {},
+    "replicationState": "secondary",
+    "s3Profiles": ["s3-east"],
+    "async": {"schedulingInterval": "1m"},
+}
