@@ -12,7 +12,7 @@ version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - Generates a document of all objects from the installed collection and a site file. It has a job
+  - Generates a document for M(openfleet.clusters.platform_configuration) from the installed collection and a site file. It has a job
     template for each playbook, with the prompts and the survey that it needs, workflow templates, schedules, credentials, images,
     a container group, and the rulebook activations.
   - The same collection and site file always generate the same document.
@@ -20,11 +20,16 @@ description:
   - Needs no connection.
 options:
   site:
-    description: Content of the site file.
+    description: Content of the site file. The guide to Automation Platform lists its keys.
     type: dict
   site_file:
     description: Path of the site file, which is YAML.
     type: path
+  state:
+    description: V(absent) generates an empty document and needs no secrets, for the removal of all objects.
+    type: str
+    choices: [present, absent]
+    default: present
   token:
     description: Token of the platform with which the job of C(configure_platform) changes the objects.
     type: str
@@ -40,6 +45,8 @@ options:
 extends_documentation_fragment:
   - openfleet.clusters.attributes
   - openfleet.clusters.attributes.info
+seealso:
+  - module: openfleet.clusters.platform_configuration
 requirements:
   - python >= 3.11
   - PyYAML
@@ -92,6 +99,11 @@ site:
       type: str
       returned: always
       sample: openfleet
+    site_namespace:
+      description: Namespace of the site on the hub, for the ledger.
+      type: str
+      returned: always
+      sample: openfleet-system
 """
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.action_module import main
@@ -100,6 +112,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument
 SPEC: Spec = {
     "site": {"type": "dict"},
     "site_file": {"type": "path"},
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     "token": {"type": "str", "no_log": True},
     "engine_token": {"type": "str", "no_log": True},
     "engine_kubeconfig": {"type": "str", "no_log": True},

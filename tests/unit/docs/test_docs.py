@@ -19,7 +19,7 @@ from ansible_collections.openfleet.clusters.extensions.dev.lint import GATES, SL
 from ansible_collections.openfleet.clusters.extensions.sandbox.__main__ import _parser
 from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.status import FAULT, Faults
 from ansible_collections.openfleet.clusters.extensions.sandbox.replication import faults as replication
-from ansible_collections.openfleet.clusters.plugins.doc_fragments import kubernetes, s3
+from ansible_collections.openfleet.clusters.plugins.doc_fragments import kubernetes, platform, s3
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.metrics import PREFIX, Metrics, State
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.rulebook_events import ENDPOINTS, TRANSITIONS
@@ -208,8 +208,8 @@ def tasks_of_ours(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def options_of(module: str) -> set[str]:
     documented = importlib.import_module(f"ansible_collections.openfleet.clusters.plugins.modules.{module}").DOCUMENTATION
-    fragments = s3.ModuleDocFragment if module.startswith("s3_") else kubernetes.ModuleDocFragment
-    texts = (documented, *(text for part, text in vars(fragments).items() if part.isupper()))
+    shared = [s3] if module.startswith("s3_") else [kubernetes, platform] if module.startswith("platform_") else [kubernetes]
+    texts = [documented, *(text for each in shared for part, text in vars(each.ModuleDocFragment).items() if part.isupper())]
     return {option for text in texts for option in yaml.safe_load(text).get("options", {})}
 
 

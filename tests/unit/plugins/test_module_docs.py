@@ -17,14 +17,18 @@ ROOT = FOLDER.parents[1]
 ALL = sorted(file.stem for file in FOLDER.glob("*.py") if not file.stem.startswith("_"))
 ON_S3 = [name for name in ALL if name.startswith("s3_")]
 ON_BOTH = ["dr_placement", "dr_placement_info", "dr_request"]
-ON_PLATFORM = ["platform_configuration", "platform_configuration_info"]
-WITHOUT_CLUSTER = ["cluster_template_info", "platform_configuration_info", "platform_document_info", "vm_class_info"]
+ON_PLATFORM = ["platform_configuration", "platform_configuration_info", "platform_job"]
+WITHOUT_CLUSTER = ["cluster_template_info", *ON_PLATFORM[1:], "platform_document_info", "vm_class_info"]
 ON_KUBERNETES = [name for name in ALL if name not in (*WITHOUT_CLUSTER, *ON_S3)]
-CONNECTED = [*ON_KUBERNETES, *ON_S3, "platform_configuration_info"]
+CONNECTED = [*ON_KUBERNETES, *ON_S3, *ON_PLATFORM[1:], "platform_document_info"]
 # What Ansible must never show. A public key is not one, and its option says so.
 SECRET_OPTIONS = {"kubeconfig", "api_key", "password", "client_key", "secret_key", "session_token", "secrets", "template_parameters"}
 SECRET_OPTIONS |= {"aap_token", "aap_password", "aap_oauth_client_secret", "document"}
-SECRET_IN = {"cluster_addon": {"parameters"}, "cluster_order_finish": {"orders"}}
+SECRET_IN = {
+    "cluster_addon": {"parameters"},
+    "cluster_order_finish": {"orders"},
+    "platform_document_info": {"token", "engine_token", "engine_kubeconfig", "webhook_token"},
+}
 
 
 def documentation(name: str) -> dict[str, Any]:

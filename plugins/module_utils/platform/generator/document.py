@@ -17,7 +17,7 @@ from .workflows import schedules, workflows
 
 
 def generate(facts: CollectionFacts, site: Site, secrets: Secrets) -> dict[str, list[Object]]:
-    """The document by kind; InvalidSiteFile where a secret is missing."""
+    """The document for platform_configuration; InvalidSiteFile where a secret is missing."""
     require(secrets, site)
     return {
         "aap_organizations": [{"name": site.organization}],
@@ -29,7 +29,7 @@ def generate(facts: CollectionFacts, site: Site, secrets: Secrets) -> dict[str, 
         "controller_inventories": [execution.inventory(site)],
         "controller_templates": job_templates(facts, site),
         "controller_workflows": workflows(facts, site),
-        "controller_schedules": schedules(facts, site),
+        "controller_schedules": schedules(site),
         "eda_credential_types": events.credential_types(site),
         "eda_credentials": events.credentials(site, secrets),
         "eda_projects": [events.project(site)],

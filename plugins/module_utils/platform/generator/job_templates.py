@@ -10,7 +10,7 @@ from typing import Any
 from ...common.types import Object
 from .facts import JOB, CollectionFacts, Launch, Playbook
 from .site import Site
-from .variables import QUESTIONS, SURVEYS, WITH_CHECK_MODE, asked_at_launch
+from .variables import QUESTIONS, SET_AT_LAUNCH, SURVEYS, WITH_CHECK_MODE
 
 CONFIGURE = "configure_platform"
 POST_INSTALL = "post_install"
@@ -27,7 +27,7 @@ def job_templates(facts: CollectionFacts, site: Site) -> list[Object]:
 def prompts(playbook: Playbook, launches: Iterable[Launch]) -> Object:
     """What a launch may set. The platform drops everything else without an error."""
     launches = tuple(launches)
-    unasked = asked_at_launch(playbook.variables) - set(SURVEYS.get(playbook.name, ()))
+    unasked = (playbook.variables & SET_AT_LAUNCH) - set(SURVEYS.get(playbook.name, ()))
     return {
         "ask_variables_on_launch": bool(unasked) or any(launch.extra_vars for launch in launches),
         "ask_limit_on_launch": any(launch.limit for launch in launches),

@@ -18,6 +18,7 @@ from ...common.argument_spec_reader import read_options
 from ...common.argument_specs import Spec
 from ...common.bounded_yaml import BadYaml, load
 from ...common.text import did_you_mean
+from ...lock.lease import SITE_NAMESPACE
 from .variables import SET_BY_PLATFORM
 
 PREFIX = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
@@ -139,6 +140,11 @@ class Site:
     event_source: Mapping[str, Any]
     webhooks: bool
     given: Mapping[str, Any]
+
+    @property
+    def site_namespace(self) -> str:
+        """The site's own namespace on the hub, which has the ledger."""
+        return str(self.variables.get("cluster_site_namespace", SITE_NAMESPACE))
 
     def name(self, what: str) -> str:
         """The name of an object: that of a playbook or of a thing, behind the prefix of the site."""

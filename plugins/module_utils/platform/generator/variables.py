@@ -25,6 +25,17 @@ SET_BY_SITE = frozenset(
         *("dr_bucket", "dr_namespace"),
     }
 )
+# What only the launch knows.
+SET_AT_LAUNCH = frozenset(
+    {
+        *("cluster_order_name", "cluster_order_namespace", "cluster_orders", "cluster_wait_timeout"),
+        *("cluster_upgrade_release", "cluster_upgrade_parameter", "cluster_upgrade_templates", "cluster_upgrade_label_selectors"),
+        *("cluster_upgrade_phases", "cluster_upgrade_group", "cluster_upgrade_canary", "cluster_upgrade_max_unavailable"),
+        "cluster_upgrade_degraded_after",
+        *("dr_workload_namespace", "dr_workload", "dr_cluster", "dr_policy", "dr_placement_name", "dr_pvc_selector"),
+        *("dr_protected_namespaces", "dr_end_test", "dr_wait", "dr_wait_timeout"),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -55,8 +66,3 @@ SURVEYS = {
 }
 # In check mode they show a plan, or, for sync_status, prove that the platform works.
 WITH_CHECK_MODE = frozenset({*SURVEYS, "sync_status", "configure_platform"})
-
-
-def asked_at_launch(variables: frozenset[str]) -> frozenset[str]:
-    """Those of a playbook's variables that only the launch can set."""
-    return variables - SET_BY_PLATFORM - SET_BY_SITE

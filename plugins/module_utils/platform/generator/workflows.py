@@ -21,7 +21,7 @@ def workflows(facts: CollectionFacts, site: Site) -> list[Object]:
     return [_workflow(playbook, facts, site) for playbook in playbooks]
 
 
-def schedules(facts: CollectionFacts, site: Site) -> list[Object]:
+def schedules(site: Site) -> list[Object]:
     """The status of all orders, and this configuration itself, each after so many minutes."""
     return [
         {
@@ -33,7 +33,6 @@ def schedules(facts: CollectionFacts, site: Site) -> list[Object]:
             "rrule": f"DTSTART:20260101T000000Z RRULE:FREQ=MINUTELY;INTERVAL={minutes}",
         }
         for playbook, minutes in site.schedules.items()
-        if playbook in facts.playbooks
     ]
 
 

@@ -112,6 +112,7 @@ def test_every_playbook_has_a_job_template_that_runs_it() -> None:
         ("upgrade-clusters", {"variables", "job_type"}),
         ("failover", {"variables", "job_type", "credential"}),
         ("dr-migration-compare", {"credential"}),
+        ("configure-platform", {"job_type"}),
     ],
 )
 def test_template_asks_for_what_it_needs_and_nothing_else(name: str, asked: set[str]) -> None:
@@ -154,6 +155,14 @@ def test_variables_of_the_site_reach_the_jobs_and_the_activations_that_take_them
         "organization": "openfleet",
         "event_source": {"max_in_flight": 8},
     }
+
+
+def test_job_of_the_configuration_has_the_site_file_it_was_made_with() -> None:
+    template = named(document(), "controller_templates", "openfleet-configure-platform")
+    assert template["extra_vars"] == {"platform_site": EXAMPLE}
+    assert template["credentials"] == ["openfleet-hub", "openfleet-platform"]
+    again = parse(json.loads(json.dumps(template["extra_vars"]))["platform_site"], VARIABLES)
+    assert generate(FACTS, again, SECRETS) == document()
 
 
 def test_secrets_are_in_credentials_only() -> None:

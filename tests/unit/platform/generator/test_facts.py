@@ -8,6 +8,7 @@ import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.platform.generator.facts import JOB, WORKFLOW, read_facts
 from ansible_collections.openfleet.clusters.plugins.module_utils.platform.generator.variables import (
     QUESTIONS,
+    SET_AT_LAUNCH,
     SET_BY_PLATFORM,
     SET_BY_SITE,
     SURVEYS,
@@ -44,10 +45,8 @@ def test_name_of_a_launched_template_that_is_no_variable_is_refused(tmp_path: Pa
 
 
 def test_every_variable_is_set_by_the_platform_by_the_site_or_at_launch() -> None:
-    """A new variable of a playbook is prompted for, unless it is added to one of the tables."""
-    taken = {name for playbook in FACTS.playbooks.values() for name in playbook.variables}
-    assert not SET_BY_PLATFORM & SET_BY_SITE
-    assert taken >= SET_BY_SITE
+    taken = [name for playbook in FACTS.playbooks.values() for name in playbook.variables]
+    assert sorted(set(taken)) == sorted([*SET_BY_PLATFORM, *SET_BY_SITE, *SET_AT_LAUNCH])
 
 
 def test_surveys_ask_for_variables_of_their_playbooks() -> None:

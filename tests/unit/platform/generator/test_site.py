@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.openfleet.clusters.plugins.module_utils.platform.generator.secrets import Secrets, require
-from ansible_collections.openfleet.clusters.plugins.module_utils.platform.generator.site import InvalidSiteFile, parse
+from ansible_collections.openfleet.clusters.plugins.module_utils.platform.generator.site import SITE, InvalidSiteFile, parse
 
 ROOT = Path(__file__).resolve().parents[4]
 MINIMAL: dict[str, Any] = {
@@ -88,6 +88,13 @@ def test_missing_secret_is_named_by_its_variable(missing: str) -> None:
 
 def test_site_without_webhooks_needs_no_token_for_them() -> None:
     require(Secrets("x", "x", "x"), parse(changed(webhooks=False), VARIABLES))
+
+
+def test_page_lists_every_key_and_no_other() -> None:
+    page = (ROOT / "docs/automation_platform.md").read_text(encoding="utf-8").partition("## The site file")[2].partition("\n## ")[0]
+    listed = [line.split("|")[1].strip().strip("`") for line in page.splitlines() if line.startswith("| `")]
+    keys = [f"{key}.{inner}" if inner else key for key, spec in SITE.items() for inner in spec.get("options", {"": None})]
+    assert listed == keys
 
 
 def test_example_is_a_valid_site_file() -> None:
