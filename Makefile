@@ -1,6 +1,6 @@
 # Every command of this project. Each sets up what it needs by itself; a second run does no set-up work again.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test soak lint docs bench sandbox-up sandbox-down clean
+.PHONY: help setup demo demo-dr serve test soak lint docs bench sandbox-up sandbox-down clean
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -19,6 +19,9 @@ setup: ## Make the virtual environment (every other command does this first)
 
 demo: setup ## Show the main job on a hub of this machine, from nothing to a running cluster and back (PROVIDER=capi: by Cluster API)
 	@python -m $(DEV).demo $(PROVIDER)
+
+demo-dr: setup ## Show disaster recovery on two clusters of this machine: one is killed, its workload fails over and comes home
+	@python -m $(DEV).demo_dr
 
 serve: setup ## Reconcile the orders on a hub of this machine until Ctrl-C (PROVIDER=capi: Cluster API too; WEBHOOK_PORT=5000)
 	@python -m $(DEV).serve $(PROVIDER) $(if $(WEBHOOK_PORT),--port=$(WEBHOOK_PORT))
@@ -49,4 +52,4 @@ sandbox-down: setup ## Stop the sandbox: no process, no port is left
 
 clean: ## Stop the sandbox and remove all that was made here (compiled programs stay in the user's cache)
 	@if [ -x .venv/bin/openfleet-sandbox ]; then .venv/bin/openfleet-sandbox down; fi
-	@rm -rf .venv .venv.lock .sandbox .docs .mypy_cache .ruff_cache .pytest_cache .ansible tests/output openfleet-clusters-*.tar.gz
+	@rm -rf .venv .venv.lock .sandbox .sandbox-dr .docs .mypy_cache .ruff_cache .pytest_cache .ansible tests/output openfleet-clusters-*.tar.gz

@@ -24,7 +24,8 @@ from ..sandbox.build import build
 from ..sandbox.processes import free_port, write_private
 from ..sandbox.sandbox import Sandbox
 from ..sandbox.screen import Stage, UserError, heading, run_command, stage
-from .engine import ROOT, STATE, Engine, running_engine
+from .engine import Engine, running_engine
+from .rules_engine import ROOT, STATE
 
 NAMESPACE, NAME = "orders", "demo"
 WORKING_NAMESPACE = Names().working_namespace(NAMESPACE, NAME)

@@ -10,7 +10,8 @@ from ..sandbox.build import build
 from ..sandbox.processes import port_in_use
 from ..sandbox.sandbox import Sandbox
 from ..sandbox.screen import UserError, heading, run_command
-from .engine import STATE, Engine, running_engine
+from .engine import Engine, running_engine
+from .rules_engine import STATE
 
 POLL_SECONDS = 0.2
 

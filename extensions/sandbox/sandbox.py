@@ -79,12 +79,13 @@ class Sandbox:
         port: int = 0,
         status_only: bool = False,
         hypershift_crds: Path | None = None,
+        hub: bool = True,
         attached: bool = False,
         meanwhile: Callable[[Path], None] | None = None,
     ) -> None:
         """Start the hub, the named further clusters and, if selected, S3 and Cluster API; what runs already is not changed.
 
-        `replication` connects all further clusters, and includes S3.
+        `replication` connects all further clusters, and includes S3. What only uses further clusters needs no hub.
 
         An attached sandbox ends with the calling process, however that ends. `meanwhile` is called with the hub's kubeconfig as soon
         as it exists, while the hub still starts: for what takes as long to start as the hub does.
@@ -97,18 +98,19 @@ class Sandbox:
                     f"A further cluster cannot be named {name!r}: use lower case letters, digits and dashes, at most 40, and not {HUB}."
                 )
         # Built here, where the user gets the progress; the supervisor then finds everything in the caches.
-        build(s3 or replication, capi, hypershift=hypershift_crds is None)
+        build(s3 or replication, capi, hypershift=hub and hypershift_crds is None)
         with self._exclusive():
             fresh = self.holder() is None
             crds = str(hypershift_crds.absolute()) if hypershift_crds else ""
-            wanted = Wanted(port=port, status_only=status_only, hypershift_crds=crds) if fresh else Wanted.read(self.state)
+            new = Wanted(clusters=[HUB] if hub else [], port=port, status_only=status_only, hypershift_crds=crds)
+            wanted = new if fresh else Wanted.read(self.state)
             if not fresh and (
                 (port and port != wanted.port) or (status_only and not wanted.status_only) or (crds and crds != wanted.hypershift_crds)
             ):
                 raise UserError(
                     "The sandbox is running with another port, mode or CRDs, which are chosen when it starts: end it first with `down`."
                 )
-            wanted.clusters += [name for name in clusters if name not in wanted.clusters]
+            wanted.clusters += [name for name in (*new.clusters, *clusters) if name not in wanted.clusters]
             wanted.s3 = wanted.s3 or s3 or replication
             wanted.capi = wanted.capi or capi
             wanted.replication = wanted.replication or replication

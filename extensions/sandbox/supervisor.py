@@ -102,7 +102,7 @@ class Supervisor:
                 error = f"The sandbox cannot start: {problem}"
                 log.exception("unexpected")
             write_json(self._state / "sandbox.json", {"answered": wanted.request, "error": error})
-            if error and not self._clusters.get(HUB):
+            if error and not self._clusters:
                 return
             await self._changed.wait()
 
@@ -121,7 +121,7 @@ class Supervisor:
                     hypershift = crds_in(Path(wanted.hypershift_crds)) if wanted.hypershift_crds else upstream.hypershift_crds()
                     await cluster.install_crds("crds.json", [*crds_in(COLLECTION_CRDS), *hypershift, load_crd(AGENTS_CRD)])
                     await cluster.apply("site.json", site_objects())
-        if not (self._standin and self._standin.running):
+        if HUB in self._clusters and not (self._standin and self._standin.running):
             await self._start_standin(self._clusters[HUB], wanted.status_only)
         if wanted.s3 and not (self._store and self._store.running):
             self._store = self._store or ObjectStore(self._state / "s3", gobuild.programs(gobuild.S3))

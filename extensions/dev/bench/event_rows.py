@@ -26,7 +26,8 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model im
 from ...sandbox.access import until
 from ...sandbox.processes import free_port
 from ...sandbox.sandbox import Sandbox
-from ..engine import engine_arguments, engine_environment
+from ..engine import RULEBOOK
+from ..rules_engine import engine_arguments, engine_environment
 from .floor import BareClient
 from .order_rows import ORDERS, create_orders
 from .timing import Row, at_most, paused, timed
@@ -116,8 +117,8 @@ def source(load: Sandbox, **settings: Any) -> Iterator[Served]:
 def engine(load: Sandbox) -> Iterator[Served]:
     port = free_port()
     settings = {"webhook": {"port": port, "rate_limit": 10**6}, "max_in_flight": 2, "batch_size": 25}
-    command = ["ansible-rulebook", *engine_arguments(load.state, settings)]
-    served = Served(command, engine_environment(load.state, load.kubeconfig()), port)
+    command = ["ansible-rulebook", *engine_arguments(load.state, RULEBOOK, {"event_source": settings})]
+    served = Served(command, engine_environment(load.state, K8S_AUTH_KUBECONFIG=str(load.kubeconfig())), port)
     try:
         yield served
     finally:

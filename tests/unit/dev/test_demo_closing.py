@@ -1,4 +1,4 @@
-"""The last lines of `make demo`: what was built, and commands to try next that exist. A whole demo runs in the integration tests."""
+"""The last lines of the demos: what was built, and commands to try next that exist. A whole demo runs in the integration tests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from ansible_collections.openfleet.clusters.extensions.dev import demo
+from ansible_collections.openfleet.clusters.extensions.dev import demo, demo_dr, dr_clusters
 from ansible_collections.openfleet.clusters.extensions.sandbox import gobuild
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -43,3 +43,12 @@ def test_closing_names_files_that_exist(closing: str) -> None:
     assert len(files) == 2
     assert [name for name in files if not (ROOT / name).is_file()] == []
     assert closing.splitlines()[-1].endswith("docs/tutorial.md")
+
+
+def test_closing_of_disaster_recovery_names_what_exists(capsys: pytest.CaptureFixture[str]) -> None:
+    demo_dr.summary()
+    built, _heading, following = capsys.readouterr().out.partition("\nTry next")
+    assert gobuild.KUBERNETES_VERSION in built and str(dr_clusters.WORKLOAD) in built
+    clusters = " ".join(f"--cluster {name}" for name in dr_clusters.CLUSTERS)
+    assert f"\n  openfleet-sandbox up {clusters} --replication\n" in following
+    assert (ROOT / following.split()[-1]).is_file()
