@@ -8,6 +8,7 @@ from pathlib import Path
 from ...sandbox.build import build
 from ...sandbox.sandbox import Sandbox
 from ...sandbox.screen import heading, run_command
+from .dr_rows import disaster_recovery
 from .event_rows import (
     busy_webhooks,
     coalesced,
@@ -32,6 +33,7 @@ def main() -> int:
         try:
             rows = [*control_planes(sandbox), *many_status_only(sandbox)]
             sandbox.down()
+            recovery = list(disaster_recovery(Path(folder)))
             load.up(status_only=True, attached=True)
             usual_time = usual_way(load)
             rows += [
@@ -42,6 +44,7 @@ def main() -> int:
                 *s3_coordination(load),
             ]
             table(rows)
+            table(recovery)
             events = [*busy_webhooks(load), *fifty_by_rulebook(load), *thousand_orders(load), *status_lag(load), *coalesced(load)]
             events += status_lag_beside(load)
             events += ten_thousand_orders(load)  # last: the load of so many objects would be in the figures of the others
@@ -49,7 +52,7 @@ def main() -> int:
         finally:
             sandbox.down()
             load.down()
-    return report(rows + events)
+    return report(rows + recovery + events)
 
 
 if __name__ == "__main__":
