@@ -154,6 +154,34 @@ def test_change_is_applied_once_and_then_nothing_differs(change: str, site: Site
     assert site.configure(changed).plan.is_empty
 
 
+BY_HAND: dict[str, tuple[str, str, str, Object]] = {
+    "field": ("PATCH", "job_templates", "template-0", {"limit": "all", "description": "mine"}),
+    "survey": ("POST survey_spec", "job_templates", "template-0", {"name": "", "description": "", "spec": []}),
+    "list": ("POST credentials", "job_templates", "template-1", {"id": 1, "disassociate": True}),
+    "variables": ("PATCH", "inventories", "fleet", {"variables": "site: elsewhere"}),
+}
+
+
+@pytest.mark.parametrize("change", BY_HAND)
+def test_change_made_by_hand_is_seen_and_reverted(change: str, site: Site) -> None:
+    content = document()
+    content["controller_templates"][0] |= {"limit": "localhost", "description": "ours"}
+    site.configure(content)
+    action, collection, name, body = copy.deepcopy(BY_HAND[change])
+    method, _space, related = action.partition(" ")
+    if change == "survey":
+        body["spec"] = [{"question_name": "Other", "variable": "other", "type": "text", "required": True, "default": ""}]
+    if change == "list":
+        body["id"] = site.named("credentials", "hub")["id"]
+    path = f"{collection}/{site.named(collection, name)['id']}/{related}".rstrip("/")
+    api = site.api()
+    api.list_all("controller", "organizations", "find the controller")
+    api.request("controller", method, f"{path}/", "change by hand", body=body)
+    result = site.configure(content)
+    assert [each["name"] for each in as_objects(result.plan)] == [name]
+    assert site.configure(content).plan.is_empty
+
+
 # Secrets
 
 
