@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES, PLATFORM, Spec, connection
@@ -26,7 +27,9 @@ class ActionModule(PlatformAction):
         if parameters["state"] == "absent":
             plan = remove(api, store, check_mode=self.check_mode).plan
         else:
-            plan = configure(api, store, parameters["document"], check_mode=self.check_mode).plan
+            # As plain values: Ansible's own types of text are no others to JSON, but to YAML.
+            document = json.loads(json.dumps(parameters["document"], default=str))
+            plan = configure(api, store, document, check_mode=self.check_mode).plan
         objects = as_objects(plan)
         return {
             "changed": bool(objects),

@@ -2,12 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """A plan applied to the platform: groups one after the other, the objects of a group at most four at a time.
 
-A POST whose answer was lost is looked up by what makes the object unique before it is sent again.
+It knows nothing of kinds but what is special: organizations of a gateway, rulebooks and activations.
 """
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -15,22 +14,22 @@ from typing import Any
 
 from ..common.third_party import yaml
 from ..common.types import Object
-from ..kube.errors import AnswerLost, Conflict, KubeError, NotFound, ServerError
+from ..kube.errors import AnswerLost, KubeError, NotFound
 from .activations import Activations
 from .client import PlatformApi
 from .compare import ListChange
-from .document import NODE, Item
+from .document import Item
 from .errors import NotApplied
 from .kinds import ACTIVATIONS, EDA_ORGANIZATIONS, EDA_PROJECTS, EVENT_STREAMS, KINDS, ORGANIZATIONS, PROJECTS, RULEBOOKS
 from .model import Kind
-from .nodes import NodeChanges
+from .node_writer import NodeWriter
+from .once import associate, once
 from .plan import Change, Plan, RoleChange, role_id
+from .project_imports import wait_for_imports, wait_until_imported
 from .resolve import Target
 
 POLL_SECONDS = 1.0
-LOOKUPS = 3  # how often a request is sent whose answer is lost each time
 GATEWAY_FIELDS = ("name", "description")  # of an organization; the controller has the others
-IMPORTED, IMPORT_FAILED = ("successful", "ok", "completed"), ("failed", "error", "canceled", "missing")
 
 
 @dataclass
@@ -50,12 +49,15 @@ class Applier:
         self._api = api
         self._plan = plan
         self._activations = Activations(api)
+        self._nodes = NodeWriter(api, self._filled)
         self._ids: dict[int, int] = {key: current["id"] for key, (_item, current) in plan.matched.items()}
         self.outcome = Outcome()
 
     def apply(self) -> Outcome:
         """Apply the plan until a request fails; the outcome has the error."""
         try:
+            projects = [(item.kind, current) for item, current in self._plan.matched.values() if item.kind.key in (PROJECTS, EDA_PROJECTS)]
+            wait_for_imports(self._api, projects)
             for group in self._plan.groups:
                 self._all(self._write, group)
             self._all(self._write_deferred, [change for group in self._plan.groups for change in group])
@@ -91,10 +93,10 @@ class Applier:
             if not each.association.deferred:
                 self._write_list(change, each)
         if change.nodes:
-            self._write_nodes(change.nodes, current["id"], change.called)
+            self._nodes.write(change.nodes, current["id"], change.called)
         if change.survey is not None:
             current = self._write_survey(change, current)
-        self._imported(change, current)
+        wait_until_imported(self._api, change, current)
         if change.kind.key == ACTIVATIONS and change.action == "create" and current.get("is_enabled", True):
             self._activations.started(current["id"], change.name)
         self._record(position, change, current)
@@ -170,20 +172,7 @@ class Applier:
         raise NotFound(f"{what}: the platform does not have it; check the name, and that the project has it.")
 
     def _post(self, kind: Kind, body: Object, what: str) -> Object:
-        return self._until_known(lambda: self._api.post(kind.api, kind.path, what, body), lambda: self._look_up(kind, body, what))
-
-    @staticmethod
-    def _until_known(send: Callable[[], Object], look_up: Callable[[], Object | None]) -> Object:
-        """Send a request; when the answer is lost, see whether it was processed before it is sent again."""
-        for attempt in range(1, LOOKUPS + 1):
-            try:
-                return send()
-            except AnswerLost:
-                if (found := look_up()) is not None:
-                    return found
-                if attempt == LOOKUPS:
-                    raise
-        raise AssertionError("the last try returns or raises")
+        return once(lambda: self._api.post(kind.api, kind.path, what, body), lambda: self._look_up(kind, body, what))
 
     def _look_up(self, kind: Kind, body: Object, what: str) -> Object | None:
         references = [reference.api_name for reference in kind.references if body.get(reference.api_name)]
@@ -203,7 +192,7 @@ class Applier:
             found = self._api.gateway("GET", "organizations", what, query={"name": change.name}).get("results") or []
             return next((each for each in found if each.get("name") == change.name), None)
 
-        self._until_known(lambda: dict(self._api.gateway("POST", "organizations", what, own)), look_up)
+        once(lambda: dict(self._api.gateway("POST", "organizations", what, own)), look_up)
         identity = self._named("controller", "organizations", change.name, {})
         path = f"organizations/{identity}"
         return self._api.patch("controller", path, what, body) if body else self._api.get("controller", path, what)
@@ -215,7 +204,7 @@ class Applier:
                 return int(each["id"])
         raise NotFound(f"look up organization {name}: the gateway does not have it.")
 
-    # Lists, surveys, nodes
+    # Lists and surveys
 
     def _write_deferred(self, change: Change) -> None:
         identity = self._ids[id(change.item)]
@@ -229,19 +218,9 @@ class Applier:
     def _write_list(self, change: Change, each: ListChange) -> None:
         path = f"{change.kind.path}/{self._ids[id(change.item)]}/{each.association.related_name}"
         for identity in each.remove:
-            self._associate(path, identity, change.called, remove=True)
+            associate(self._api, path, identity, change.called, remove=True)
         for target in each.add:
-            self._associate(path, self._id(target), change.called)
-
-    def _associate(self, path: str, identity: int, called: str, *, remove: bool = False) -> None:
-        what = f"{'remove from' if remove else 'add to'} {path.rpartition('/')[2]} of {called}"
-        body: Object = {"id": identity} | ({"disassociate": True} if remove else {})
-
-        def look_up() -> Object | None:
-            present = any(found["id"] == identity for found in self._api.list_all("controller", path, what))
-            return {} if present != remove else None
-
-        self._until_known(lambda: self._api.post("controller", path, what, body), look_up)
+            associate(self._api, path, self._id(target), change.called)
 
     def _write_survey(self, change: Change, current: Object) -> Object:
         path, what = f"{change.kind.path}/{current['id']}", f"write the survey of {change.called}"
@@ -252,71 +231,6 @@ class Applier:
             self._api.delete("controller", f"{path}/survey_spec", what)
         # Its time of modification tells later runs that nothing has changed.
         return self._api.get("controller", path, f"read {change.called}")
-
-    def _write_nodes(self, nodes: NodeChanges, workflow: int, called: str) -> None:
-        known = dict(nodes.known)
-        for name in nodes.delete:
-            self._api.delete("controller", f"{NODE.path}/{known.pop(name)}", f"delete node {name} of {called}")
-        for node, wanted in nodes.create:
-            body = {name: self._filled(value) for name, value in wanted.items()}
-            body |= {"identifier": node.identifier, "workflow_job_template": workflow}
-            known[node.identifier] = self._create_node(body, f"create node {node.identifier} of {called}")["id"]
-        for name, wanted in nodes.update:
-            body = {each: self._filled(value) for each, value in wanted.items()}
-            self._api.patch("controller", f"{NODE.path}/{known[name]}", f"change node {name} of {called}", body)
-        for name, approval in nodes.approvals:
-            self._approve(known[name], approval, f"create the approval of node {name} of {called}")
-        for start, outcome, end in nodes.unlink:
-            self._associate(f"{NODE.path}/{known[start]}/{outcome}", known[end], f"node {start}", remove=True)
-        for start, outcome, end in nodes.link:
-            self._associate(f"{NODE.path}/{known[start]}/{outcome}", known[end], f"node {start}")
-
-    def _create_node(self, body: Object, what: str) -> Object:
-        def look_up() -> Object | None:
-            query = {name: body[name] for name in ("identifier", "workflow_job_template")}
-            return next(iter(self._api.list_all("controller", NODE.path, what, query)), None)
-
-        return self._until_known(lambda: self._api.post("controller", NODE.path, what, body), look_up)
-
-    def _approve(self, node: int, approval: Object, what: str) -> None:
-        body = {"name": approval["name"], "description": approval.get("description", ""), "timeout": approval.get("timeout", 0)}
-
-        def look_up() -> Object | None:
-            shown = self._api.get("controller", f"{NODE.path}/{node}", what).get("summary_fields") or {}
-            return {} if (shown.get("unified_job_template") or {}).get("name") == body["name"] else None
-
-        self._until_known(lambda: self._api.post("controller", f"{NODE.path}/{node}/create_approval_template", what, body), look_up)
-
-    # Projects
-
-    def _imported(self, change: Change, current: Object) -> None:
-        """Wait until the platform has the content of a project: templates need its playbooks, activations its rulebooks."""
-        changed = {name for name in change.compared.body if name.startswith(("scm_", "url", "credential", "eda_credential"))}
-        if not changed or change.kind.key not in (PROJECTS, EDA_PROJECTS):
-            return
-        if change.kind.key == PROJECTS and not current.get("scm_type"):
-            return
-        path = f"{change.kind.path}/{current['id']}"
-        if change.kind.key == EDA_PROJECTS and change.action == "update":
-            self._start(change, f"{path}/sync")
-        asked = False
-        while True:
-            found = self._api.get(change.kind.api, path, f"read {change.called}")
-            status = str(found.get("status") or found.get("import_state") or "")
-            if status in IMPORTED:
-                return
-            if status in IMPORT_FAILED:
-                reason = str(found.get("import_error") or "see its last job on the platform")
-                raise ServerError(f"The {change.called} could not be imported: {reason}. Check its address, branch and credential.")
-            if status == "never updated" and not asked:
-                asked = True
-                self._start(change, f"{path}/update")
-            self._api.seconds_left()
-            time.sleep(POLL_SECONDS)
-
-    def _start(self, change: Change, path: str) -> None:
-        with contextlib.suppress(Conflict):  # it is being imported already
-            self._api.post(change.kind.api, path, f"import {change.called}", {}, repeatable=True)
 
     # Activations
 
@@ -347,7 +261,7 @@ class Applier:
         if identity is None:
             raise NotFound(f"{change.action} {change.called}: the object has no such role.")
         remove = change.action == "revoke"
-        self._associate(f"{change.principal}/roles", identity, change.called, remove=remove)
+        associate(self._api, f"{change.principal}/roles", identity, change.called, remove=remove)
         if remove:
             self.outcome.revoked.append(f"{identity}/{change.principal}")
         else:

@@ -55,14 +55,16 @@ class Resolver:
     def rulebook(self, project: Named, named: Named) -> Target:
         """A rulebook of a project; without an id where the project has yet to be imported."""
         for item in self._document.of(EDA_PROJECTS):
-            if item.name == project.name and item.state != "absent" and not self._snapshot.find(item):
+            found = self._snapshot.find(item)
+            # Also after a run that was killed, or an import that failed.
+            if item.name == project.name and item.state != "absent" and not (found and found[0].get("import_state") == "completed"):
                 return Target(RULEBOOKS, named.name, item=item)
-        projects = {found["id"] for found in self._snapshot.candidates(KINDS[EDA_PROJECTS], project.name)}
-        rulebooks = [found for found in self._snapshot.objects.get(RULEBOOKS, {}).values() if found.get("project_id") in projects]
-        for found in rulebooks:
-            if found.get("name") == named.name:
-                return Target(RULEBOOKS, named.name, found["id"])
-        names = [str(found.get("name")) for found in rulebooks]
+        projects = {each["id"] for each in self._snapshot.candidates(KINDS[EDA_PROJECTS], project.name)}
+        rulebooks = [each for each in self._snapshot.objects.get(RULEBOOKS, {}).values() if each.get("project_id") in projects]
+        for rulebook in rulebooks:
+            if rulebook.get("name") == named.name:
+                return Target(RULEBOOKS, named.name, rulebook["id"])
+        names = [str(each.get("name")) for each in rulebooks]
         raise Unresolved(f"rulebook {named.name}, which project {project.name} does not have{did_you_mean(named.name, names)}: correct it")
 
     def _targets(self, key: str, name: str) -> list[Target]:

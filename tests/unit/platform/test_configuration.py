@@ -12,7 +12,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.platform.standin 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import rest_session
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError, Unauthorized
-from ansible_collections.openfleet.clusters.plugins.module_utils.platform import activations, apply
+from ansible_collections.openfleet.clusters.plugins.module_utils.platform import activations, apply, project_imports
 from ansible_collections.openfleet.clusters.plugins.module_utils.platform.client import PlatformApi
 from ansible_collections.openfleet.clusters.plugins.module_utils.platform.errors import (
     InvalidDocument,
@@ -31,7 +31,7 @@ OTHER_SECRET = "another-s3cr3t"  # noqa: S105 - the same
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (apply, activations):
+    for module in (apply, activations, project_imports):
         monkeypatch.setattr(module, "POLL_SECONDS", 0.001)
     monkeypatch.setattr(rest_session, "FIRST_WAIT", 0.001)
 
@@ -286,8 +286,8 @@ def test_run_that_is_killed_at_any_write_leaves_no_duplicate_and_no_orphan(monke
             with pytest.raises(Killed):
                 site.configure(content)
             monkeypatch.undo()
-            monkeypatch.setattr(apply, "POLL_SECONDS", 0.001)
-            monkeypatch.setattr(activations, "POLL_SECONDS", 0.001)
+            for module in (apply, activations, project_imports):
+                monkeypatch.setattr(module, "POLL_SECONDS", 0.001)
             site.configure(content)
             assert site.configure(content).plan.is_empty
             found = {name: len(rows) for name, rows in site.platform.controller_store.rows.items() if name != "project_updates"}
