@@ -25,11 +25,11 @@ class ActionModule(PlatformAction):
         api = self.api(parameters)
         store = LedgerStore(Kube.connect(connection(parameters)), parameters["site_namespace"], parameters["ledger"])
         if parameters["state"] == "absent":
-            plan = remove(api, store, check_mode=self.check_mode).plan
+            plan = remove(api, store, check_mode=self.check_mode)
         else:
             # As plain values: Ansible's own types of text are no others to JSON, but to YAML.
             document = json.loads(json.dumps(parameters["document"], default=str))
-            plan = configure(api, store, document, check_mode=self.check_mode).plan
+            plan = configure(api, store, document, check_mode=self.check_mode)
         objects = as_objects(plan)
         return {
             "changed": bool(objects),

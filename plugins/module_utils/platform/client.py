@@ -9,7 +9,6 @@ answer was lost raises AnswerLost: the caller looks up what it was to create. Sa
 from __future__ import annotations
 
 import base64
-import itertools
 import json
 import ssl
 import threading
@@ -87,7 +86,7 @@ class Access:
 
 
 class PlatformApi:
-    """The platform as one account, for `seconds` in all. `requests` counts what was sent, `writes` what may have changed something."""
+    """The platform as one account, for `seconds` in all. `requests` counts what was sent."""
 
     def __init__(self, access: Access, seconds: float) -> None:
         if MISSING:
@@ -95,8 +94,6 @@ class PlatformApi:
                 f"The Python library {MISSING} is missing where Ansible runs: install what requirements.txt of the collection names."
             )
         self.access = access
-        self.writes = 0
-        self._written = itertools.count(1)
         self._seconds = seconds
         self._ends = time.monotonic() + seconds
         self._session = RestSession(
@@ -226,8 +223,6 @@ class PlatformApi:
     def _json(self, method: str, path: str, what: str, query: Mapping[str, Any] | None, body: Object | None, *, repeatable: bool) -> Any:
         url = f"{self.access.url.rstrip('/')}{path}{'?' if query else ''}{urlencode(query or {})}"
         headers = {"Authorization": self._authorization(path), "Content-Type": "application/json"}
-        if method not in ("GET", "OPTIONS"):
-            self.writes = next(self._written)
         data = json.dumps(body).encode() if body is not None else None
         response = self._session.exchange(method, url, what, data, headers, repeatable=repeatable, seconds=self.seconds_left())
         if response.status >= 300:

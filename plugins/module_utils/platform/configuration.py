@@ -20,16 +20,8 @@ from .snapshot import Snapshot, SnapshotReader
 from .values import ENCRYPTED
 
 
-@dataclass(frozen=True)
-class Configured:
-    """What a run did, or would do."""
-
-    plan: Plan
-    document: Document
-
-
-def configure(api: PlatformApi, store: LedgerStore, content: Mapping[str, Any], *, check_mode: bool) -> Configured:
-    """Bring the platform to a document, and delete what left it."""
+def configure(api: PlatformApi, store: LedgerStore, content: Mapping[str, Any], *, check_mode: bool) -> Plan:
+    """Bring the platform to a document, and delete what left it. The plan of what was done, or in check mode would be done."""
     document = read(content)
     ledger = store.read()
     if not document.items and not document.grants and not ledger.is_empty():
@@ -37,37 +29,36 @@ def configure(api: PlatformApi, store: LedgerStore, content: Mapping[str, Any], 
     return _Run(api, store, document, ledger).run(check_mode=check_mode)
 
 
-def remove(api: PlatformApi, store: LedgerStore, *, check_mode: bool) -> Configured:
+def remove(api: PlatformApi, store: LedgerStore, *, check_mode: bool) -> Plan:
     """Delete everything that the ledger has, then the ledger."""
     ledger = store.read()
-    result = _Run(api, store, Document(()), ledger).run(check_mode=check_mode)
+    plan = _Run(api, store, Document(()), ledger).run(check_mode=check_mode)
     if not check_mode:
         store.delete()
-    return result
+    return plan
 
 
 class _Run:
     def __init__(self, api: PlatformApi, store: LedgerStore, document: Document, ledger: Ledger) -> None:
         self._api, self._store, self._document, self._ledger = api, store, document, ledger
 
-    def run(self, *, check_mode: bool) -> Configured:
+    def run(self, *, check_mode: bool) -> Plan:
         self._api.hide(str(secret) for item in self._document.items for secret in secrets_of(item))
         snapshot = SnapshotReader(self._api).read(self._document, self._ledger)
         plan = make_plan(self._document, snapshot, self._ledger)
-        result = Configured(plan, self._document)
         if check_mode:
-            return result
+            return plan
         if plan.is_empty:
             if plan.owned or self._ledger.pending:
                 self._store.update(_Record(plan, snapshot, Outcome(), self._ledger.pending))
-            return result
+            return plan
         check(self._api, plan)
         self._begin(plan)
         outcome = Applier(self._api, plan).apply()
         self._store.update(_Record(plan, snapshot, outcome, set(self._ledger.pending)))
         if outcome.error:
             raise outcome.error
-        return result
+        return plan
 
     def _begin(self, plan: Plan) -> None:
         """Record what is about to be created, so that the next run knows it if this one is killed."""

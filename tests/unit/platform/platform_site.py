@@ -12,8 +12,9 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.platform.standin 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Conflict
 from ansible_collections.openfleet.clusters.plugins.module_utils.platform.client import Access, PlatformApi
-from ansible_collections.openfleet.clusters.plugins.module_utils.platform.configuration import Configured, configure, remove
+from ansible_collections.openfleet.clusters.plugins.module_utils.platform.configuration import configure, remove
 from ansible_collections.openfleet.clusters.plugins.module_utils.platform.ledger import Ledger, LedgerStore
+from ansible_collections.openfleet.clusters.plugins.module_utils.platform.plan import Plan
 
 SECONDS = 300.0
 SECRET = "s3cr3t-of-the-hub"  # noqa: S105 - tests look for it where it must not be
@@ -71,12 +72,12 @@ class Site:
     def ledger(self) -> Ledger:
         return self.store().read()
 
-    def configure(self, document: Object, *, check_mode: bool = False) -> Configured:
+    def configure(self, document: Object, *, check_mode: bool = False) -> Plan:
         """Run a task. `requests` of the platform are those of this task only."""
         self.platform.requests.clear()
         return configure(self.api(), self.store(), document, check_mode=check_mode)
 
-    def remove(self) -> Configured:
+    def remove(self) -> Plan:
         self.platform.requests.clear()
         return remove(self.api(), self.store(), check_mode=False)
 

@@ -61,10 +61,10 @@ def generated() -> Object:
 
 def test_second_run_writes_nothing_and_needs_few_requests(either: Site) -> None:
     first = either.configure(generated())
-    assert counts(as_objects(first.plan), first.plan.unchanged)["create"] == 45
+    assert counts(as_objects(first), first.unchanged)["create"] == 45
     either.hub.writes = 0
     second = either.configure(generated())
-    assert second.plan.is_empty
+    assert second.is_empty
     assert either.platform.writes() == []
     assert either.hub.writes == 0
     assert len(either.platform.requests) <= 20
@@ -73,7 +73,7 @@ def test_second_run_writes_nothing_and_needs_few_requests(either: Site) -> None:
 def test_every_kind_is_created_and_deleted_in_order(either: Site) -> None:
     before = {name: len(rows) for name, rows in either.platform.controller_store.rows.items()}
     either.configure(document())
-    assert either.configure(document()).plan.is_empty
+    assert either.configure(document()).is_empty
     created = either.named("organizations", "fleet")
     assert created["default_environment"] == either.named("execution_environments", "fleet-ee")["id"]
     assert either.named("activations", "orders")["status"] == "running"
@@ -86,10 +86,10 @@ def test_every_kind_is_created_and_deleted_in_order(either: Site) -> None:
 
 
 def test_check_predicts_the_run_also_for_what_does_not_exist_yet(either: Site) -> None:
-    checked = as_objects(either.configure(document(), check_mode=True).plan)
+    checked = as_objects(either.configure(document(), check_mode=True))
     assert either.platform.writes() == []
     assert not either.hub.secrets
-    assert checked == as_objects(either.configure(document()).plan)
+    assert checked == as_objects(either.configure(document()))
 
 
 def test_plan_shows_each_field_and_writes_only_that(site: Site) -> None:
@@ -97,7 +97,7 @@ def test_plan_shows_each_field_and_writes_only_that(site: Site) -> None:
     changed = document()
     changed["controller_templates"][1] |= {"extra_vars": {"number": 7}, "credentials": [], "limit": "localhost"}
     result = site.configure(changed)
-    (only,) = as_objects(result.plan)
+    (only,) = as_objects(result)
     assert (only["action"], only["kind"], only["name"], only["scope"]) == ("update", "controller_templates", "template-1", "fleet")
     assert {field["field"]: (field["before"], field["after"]) for field in only["fields"]} == {
         "extra_vars": ({"number": 1}, {"number": 7}),
@@ -110,7 +110,7 @@ def test_plan_shows_each_field_and_writes_only_that(site: Site) -> None:
         f"PATCH /api/controller/v2/job_templates/{number}/",
         f"POST /api/controller/v2/job_templates/{number}/credentials/",
     ]
-    assert site.configure(changed).plan.is_empty
+    assert site.configure(changed).is_empty
 
 
 CHANGES: dict[str, Callable[[Object], Any]] = {
@@ -147,11 +147,11 @@ def test_change_is_applied_once_and_then_nothing_differs(change: str, site: Site
     changed = copy.deepcopy(content)
     CHANGES[change](changed)
     checked = site.configure(changed, check_mode=True)
-    assert len(checked.plan.changes) == 1
+    assert len(checked.changes) == 1
     assert site.platform.writes() == []
     site.configure(changed)
     assert site.platform.writes()
-    assert site.configure(changed).plan.is_empty
+    assert site.configure(changed).is_empty
 
 
 BY_HAND: dict[str, tuple[str, str, str, Object]] = {
@@ -178,8 +178,8 @@ def test_change_made_by_hand_is_seen_and_reverted(change: str, site: Site) -> No
     api.list_all("controller", "organizations", "find the controller")
     api.request("controller", method, f"{path}/", "change by hand", body=body)
     result = site.configure(content)
-    assert [each["name"] for each in as_objects(result.plan)] == [name]
-    assert site.configure(content).plan.is_empty
+    assert [each["name"] for each in as_objects(result)] == [name]
+    assert site.configure(content).is_empty
 
 
 # Secrets
@@ -190,11 +190,11 @@ def test_secret_is_written_when_its_value_changes_and_is_shown_nowhere(site: Sit
     changed = document()
     changed["controller_credentials"][0]["inputs"]["token"] = OTHER_SECRET
     second = site.configure(changed)
-    assert [each["field"] for each in as_objects(second.plan)[0]["fields"]] == ["inputs.token"]
+    assert [each["field"] for each in as_objects(second)[0]["fields"]] == ["inputs.token"]
     assert len(site.platform.writes()) == 1
-    assert site.configure(changed).plan.is_empty
+    assert site.configure(changed).is_empty
     for result in (first, second):
-        objects = as_objects(result.plan)
+        objects = as_objects(result)
         shown = str(objects) + str(as_diff(objects)) + str(as_table(objects)) + str(site.hub.secrets) + site.ledger().to_text()
         for secret in (SECRET, OTHER_SECRET, "t0ken-of-slack", "p4ssw0rd-of-a-sender", "p4ssw0rd-of-a-survey"):
             assert secret not in shown
@@ -206,7 +206,7 @@ def test_encrypted_keeps_the_secret_and_cannot_create_one(site: Site) -> None:
     with pytest.raises(InvalidDocument, match="is not the value of a secret: set the value"):
         site.configure(content)
     site.configure(document())
-    assert site.configure(content).plan.is_empty
+    assert site.configure(content).is_empty
 
 
 # The ledger
@@ -223,7 +223,7 @@ def test_what_left_the_document_is_deleted_and_nothing_else(site: Site) -> None:
     smaller["controller_templates"].pop()
     del smaller["controller_schedules"]
     result = site.configure(smaller)
-    assert [(each["action"], each["name"]) for each in as_objects(result.plan)] == [("delete", "hourly"), ("delete", "template-9")]
+    assert [(each["action"], each["name"]) for each in as_objects(result)] == [("delete", "hourly"), ("delete", "template-9")]
     assert "by-hand" in site.names("inventories")
 
 
@@ -238,7 +238,7 @@ def test_object_made_by_hand_is_changed_when_the_document_names_it_and_never_del
     }
     site.configure(named)
     assert site.named("inventories", "by-hand")["description"] == "x"
-    assert site.configure({"aap_organizations": [{"name": "fleet"}]}).plan.is_empty
+    assert site.configure({"aap_organizations": [{"name": "fleet"}]}).is_empty
     assert site.names("inventories") == ["by-hand"]
 
 
@@ -246,12 +246,12 @@ def test_lost_ledger_is_rebuilt_from_what_equals_the_document(site: Site) -> Non
     site.configure(document())
     site.hub.secrets.clear()
     rebuilt = site.configure(document())
-    assert {each["action"] for each in as_objects(rebuilt.plan)} == {"update"}
-    assert all(field["before"] for each in as_objects(rebuilt.plan) for field in each["fields"])  # secrets, which no one can read
-    assert site.configure(document()).plan.is_empty
+    assert {each["action"] for each in as_objects(rebuilt)} == {"update"}
+    assert all(field["before"] for each in as_objects(rebuilt) for field in each["fields"])  # secrets, which no one can read
+    assert site.configure(document()).is_empty
     smaller = document()
     del smaller["controller_schedules"]
-    assert [each["action"] for each in as_objects(site.configure(smaller).plan)] == ["delete"]
+    assert [each["action"] for each in as_objects(site.configure(smaller))] == ["delete"]
 
 
 def test_state_absent_deletes_what_someone_else_made(site: Site) -> None:
@@ -289,7 +289,7 @@ def test_run_that_is_killed_at_any_write_leaves_no_duplicate_and_no_orphan(monke
             for module in (apply, activations, project_imports):
                 monkeypatch.setattr(module, "POLL_SECONDS", 0.001)
             site.configure(content)
-            assert site.configure(content).plan.is_empty
+            assert site.configure(content).is_empty
             found = {name: len(rows) for name, rows in site.platform.controller_store.rows.items() if name != "project_updates"}
             assert found == wanted, last
             site.remove()
@@ -324,7 +324,7 @@ def test_lost_answer_creates_nothing_twice(how: str, path: str, site: Site, monk
     monkeypatch.setattr(rest_session, "LONGEST_WAIT", 0.001)
     site.platform.faults.append(Fault(how, "POST", path, times=2))
     site.configure(document())
-    assert site.configure(document()).plan.is_empty
+    assert site.configure(document()).is_empty
     assert site.names("job_templates") == ["template-0", "template-1", "template-2"]
     assert len(site.platform.objects("workflow_job_template_nodes")) == 3
 
@@ -336,7 +336,7 @@ def test_failed_request_ends_the_run_with_what_was_done_and_the_next_one_continu
         site.configure(content)
     assert not site.ledger().pending
     site.configure(document())
-    assert site.configure(document()).plan.is_empty
+    assert site.configure(document()).is_empty
 
 
 # Errors, before anything is written
@@ -425,13 +425,13 @@ def test_roles_are_granted_and_revoked(site: Site) -> None:
     content["controller_roles"] = [{"user": READER, "role": "execute", "job_templates": ["template-0"], "organization": "fleet"}]
     del content["controller_roles"][0]["organization"]
     result = site.configure(content)
-    assert [each["name"] for each in as_objects(result.plan) if each["action"] == "grant"] == [
+    assert [each["name"] for each in as_objects(result) if each["action"] == "grant"] == [
         f"user {READER}: execute on job template template-0"
     ]
-    assert site.configure(content).plan.is_empty
+    assert site.configure(content).is_empty
     del content["controller_roles"]
-    assert [each["action"] for each in as_objects(site.configure(content).plan)] == ["revoke"]
-    assert site.configure(content).plan.is_empty
+    assert [each["action"] for each in as_objects(site.configure(content))] == ["revoke"]
+    assert site.configure(content).is_empty
 
 
 # Activations
@@ -460,4 +460,4 @@ def test_export_is_a_document_of_what_exists(either: Site) -> None:
     inputs = {each["name"]: each["inputs"] for each in exported["controller_credentials"]}
     assert inputs["hub"] == {"host": "https://hub.example.com", "token": ENCRYPTED}
     assert SECRET not in str(exported)
-    assert either.configure(exported, check_mode=True).plan.changes == []
+    assert either.configure(exported, check_mode=True).changes == []
