@@ -37,6 +37,8 @@ class ActionModule(ClusterAction):
         zone = zone_of(subject.ref.kube, subject.names.site_namespace, parameters["zone"], parameters)
         with self.changing(subject, parameters) as provider:
             records = DnsRecords(zone, domain, subject.owner.key, provider.writer, self.check_mode, subject.former_uids())
+            if is_present:
+                subject.record_dns(provider.writer, domain, parameters["zone"], parameters)
             update = records.apply(wanted, [f"{name}.{domain}" for name in parameters["keep"]]) if is_present else records.release()
         result = _result(domain, wanted, update)
         if not is_present:

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..common.types import Object
 from ..infrastructure.cluster_owner import ClusterOwner
+from ..infrastructure.dns_recorded import with_domain
 from ..kube.client import Kube
 from ..kube.errors import Invalid
 from ..lock.fenced_writer import Change, FencedWriter
@@ -79,6 +80,17 @@ class TaskCluster:
         """The uids of the orders that had the cluster before this one adopted it."""
         namespace = self._working_namespace()
         return former_uids(namespace, self.names) if namespace else ()
+
+    def record_dns(self, writer: FencedWriter, domain: str, zone: str, options: Mapping[str, Any]) -> None:
+        """Note on the working namespace, before the first record is written, where the cluster has DNS records."""
+        key, namespace = self.names.dns_annotation, self._working_namespace()
+
+        def change(present: Object) -> Object:
+            text = (present["metadata"].get("annotations") or {}).get(key, "")
+            return {"metadata": {"annotations": {key: with_domain(text, domain, zone, options)}}}
+
+        if namespace:
+            writer.patch(namespace, change)
 
     def _working_namespace(self) -> Object | None:
         return self.ref.kube.find("v1", "Namespace", self.ref.namespace) if self.order else None

@@ -106,6 +106,11 @@ class Names:
         return f"{self.group}/orphaned-since"
 
     @property
+    def dns_annotation(self) -> str:
+        """On the working namespace: where its cluster has DNS records, which can be deleted by it without the order."""
+        return f"{self.group}/dns-records"
+
+    @property
     def former_uids_annotation(self) -> str:
         """On the working namespace: the uids of the orders that had the cluster before this one adopted it."""
         return f"{self.group}/former-uids"

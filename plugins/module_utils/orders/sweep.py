@@ -3,8 +3,9 @@
 """Reports what orders have left behind on a hub, and removes it after a grace time where the site says so. `orphans` finds it.
 
 A working namespace is removed as with its order: under the order's lock, the cluster first, then the namespace and its finalizer. The
-template's own `delete` does not run: its parameters are gone with the order. Hosts are released as with their order, too: under its lock,
-those that have left the cluster. One call does one step, as a run does; the next call does the next.
+template's own `delete` does not run: its parameters are gone with the order. DNS records are deleted before the namespace, which says
+where they are. Hosts are released as with their order, too: under its lock, those that have left the cluster. One call does one step, as a
+run does; the next call does the next.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ..infrastructure.address_pools import KIND, AddressPools
 from ..infrastructure.agent_hosts import AgentInventory, AgentLabels, agent_namespace
 from ..infrastructure.claim_record import ClaimRecord, inventory_of
 from ..infrastructure.cluster_owner import ClusterOwner
+from ..infrastructure.dns_recorded import release_domains
 from ..infrastructure.host_claims import HostClaims
 from ..kube.errors import KubeError
 from ..kube.event_recorder import NORMAL, WARNING, Event, EventRecorder
@@ -30,6 +32,7 @@ from ..providers.model import ObservedCluster
 from .finish import Finalization
 from .model import ClusterOrder, label_value
 from .orphans import Orphan
+from .ownership import former_uids
 from .run import Run
 
 log = logging.getLogger(__name__)
@@ -107,8 +110,16 @@ class Sweep:
         with self._locked(orphan) as lock:
             provider = self._run.provider(order, lock)
             is_gone = provider is not None and provider.delete(ObservedCluster())
+            if is_gone:
+                self._release_dns(orphan, lock)
             if is_gone and self._finalization.delete_namespace(order, lock):
                 self._events.record(orphan.item, [Event("OrphanRemoved", f"{_message(orphan)}; it is deleted", NORMAL)])
+
+    def _release_dns(self, orphan: Orphan, lock: Lock) -> None:
+        """A server that cannot be reached keeps the namespace, for a later call."""
+        run, names = self._run, self._run.names
+        text = (orphan.item["metadata"].get("annotations") or {}).get(names.dns_annotation, "")
+        release_domains(run.kube, names.site_namespace, text, orphan.uid, former_uids(orphan.item, names), run.writer(lock))
 
     @contextlib.contextmanager
     def _locked(self, orphan: Orphan) -> Iterator[Lock]:

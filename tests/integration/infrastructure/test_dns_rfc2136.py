@@ -7,16 +7,18 @@ import json
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure import dns_resolution, dns_rfc2136
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import SITE_NAMESPACE
 
+from ..orders.test_sweep import sweep
 from ..support.actions import answer
 from ..support.name_server import KEY_NAME, ZONE, NameServer, name_server
 from ..support.orders import Orders
@@ -191,20 +193,25 @@ def test_an_unreachable_server_is_reported_on_the_order_which_has_nothing(server
     assert orders.hosted_cluster() is None and server.values("api.demo.example.com") == set()
 
 
-@pytest.mark.usefixtures("task")  # it has the key on the hub
-def test_a_restored_order_has_the_records_of_its_cluster_once_it_adopted_it(server: NameServer, orders: Orders) -> None:
+def named_template(orders: Orders, server: NameServer, domain: str) -> str:
+    """A template that has DNS records and nothing else."""
     text = """
 - name: Have the DNS records
   openfleet.clusters.cluster_dns_records:
     state: {state}
     zone: {zone}
-    domain: restored.example.com
+    domain: {domain}
     records: {{api: [192.0.2.1]}}
     rfc2136: {{server: 127.0.0.1, port: {port}, secret: {secret}}}
 """
     states = {"install": "present", "delete": "absent"}
-    tasks = {entry: text.format(state=state, zone=ZONE, port=server.port, secret=SECRET) for entry, state in states.items()}
-    orders.apply(template=orders.template("restored", **tasks), nodes={"fc430": 1})
+    tasks = {entry: text.format(state=state, zone=ZONE, domain=domain, port=server.port, secret=SECRET) for entry, state in states.items()}
+    return orders.template("of_names", **tasks)
+
+
+@pytest.mark.usefixtures("task")  # it has the key on the hub
+def test_a_restored_order_has_the_records_of_its_cluster_once_it_adopted_it(server: NameServer, orders: Orders) -> None:
+    orders.apply(template=named_template(orders, server, "restored.example.com"), nodes={"fc430": 1})
     orders.run("provision", "demo").complete().successful()
     before = server.serial
     for _each in range(2):  # a second restore finds the records of the first order, whose uid is not the last one
@@ -220,3 +227,21 @@ def test_a_restored_order_has_the_records_of_its_cluster_once_it_adopted_it(serv
     adopt(orders)
     orders.run("delete", "demo").complete().successful()
     assert server.values("_openfleet-clusters.restored.example.com", "TXT") == server.values("api.restored.example.com") == set()
+
+
+@pytest.mark.usefixtures("task")
+def test_the_records_of_a_deleted_order_are_deleted_with_its_namespace_once_the_server_answers(
+    server: NameServer, orders: Orders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders.apply(template=named_template(orders, server, "left.example.com"), nodes={"fc430": 1})
+    orders.run("provision", "demo").complete().successful()
+    orders.patch({"metadata": {"finalizers": None}})
+    orders.ask_to_delete()
+    sweep(orders, timedelta(0))  # it reports the namespace
+    assert server.values("api.left.example.com") == {"192.0.2.1"}
+    with monkeypatch.context() as unreachable:
+        unreachable.setattr(dns_rfc2136, "TOTAL_SECONDS", -1.0)
+        sweep(orders, timedelta(0))
+    assert orders.kube.find("v1", "Namespace", orders.working()), "it says where the records are"
+    until(lambda: not sweep(orders, timedelta(0)), "the namespace is deleted")
+    assert server.values("api.left.example.com") == server.values("_openfleet-clusters.left.example.com", "TXT") == set()
