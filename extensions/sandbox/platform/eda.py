@@ -74,7 +74,7 @@ class Eda:
             response = Response(
                 200, page(request, found, lambda item: self._shown(item[0], item[1], kind.collection in EMBEDDING), eda=True)
             )
-            self._step(found)
+            self._step(self.store.all("projects") if kind.type == "rulebook" else found)
             return response
         if request.method == "OPTIONS":
             return Response(200, {"actions": {"POST": {}} if may_write(user) and "POST" in kind.methods else {}})

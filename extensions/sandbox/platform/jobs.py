@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import subprocess
 import threading
 from collections.abc import Callable, Mapping
@@ -46,6 +47,7 @@ class Run:
 
     host: str
     job: int
+    environment: dict[str, str]
     playbook: str
     extra_vars: Object
     limit: str
@@ -125,8 +127,13 @@ class Jobs:
         if job_kind.type == "workflow_job":
             _WorkflowRun(self, template, job, accepted).advance()
         else:
+            self._use_credentials(template, job, accepted)
             self._run(job_kind, job, accepted["extra_vars"], lambda: None)
         return job_kind, job
+
+    def _use_credentials(self, template: Object, job: Object, accepted: Object) -> None:
+        own = self.store.links.get(Link("job_templates", template["id"], "credentials"), [])
+        self.store.links[Link("jobs", job["id"], "credentials")] = list(accepted.get("credentials", own))
 
     def update(self, kind: Kind, row: Object) -> tuple[Kind, Object]:
         """The update of a project or an inventory source, which succeeds at once."""
@@ -144,13 +151,33 @@ class Jobs:
             self._finish(kind, job, "successful")
             then()
             return
-        variables = extra_vars | {"awx_job_id": job["id"], "awx_job_template_name": job["name"]}
-        run = Run(self.host, job["id"], job["playbook"], variables, job["limit"], job["job_type"] == "check", self.log(job))
+        injected = self._injected(kind, job)
+        variables = {**extra_vars, "awx_job_id": job["id"], "awx_job_template_name": job["name"], **injected.get("extra_vars", {})}
+        run = Run(
+            self.host,
+            job["id"],
+            injected.get("env", {}),
+            job["playbook"],
+            variables,
+            job["limit"],
+            job["job_type"] == "check",
+            self.log(job),
+        )
         process = self._processes[job["id"]] = self.runner(run)
         job |= {"status": "running", "started": now()}
         thread = threading.Thread(target=self._wait, args=(kind, job, process, then), daemon=True)
         self._threads.append(thread)
         thread.start()
+
+    def _injected(self, kind: Kind, job: Object) -> Object:
+        """What the credentials of a job put into its environment and its variables."""
+        found: Object = {}
+        for _kind, credential in self.store.linked(kind, job, "credentials"):
+            injectors = self.store.rows["credential_types"][credential["credential_type"]]["injectors"]
+            for where in ("env", "extra_vars"):
+                values = {name: _filled(text, credential["inputs"]) for name, text in injectors.get(where, {}).items()}
+                found.setdefault(where, {}).update(values)
+        return found
 
     def _wait(self, kind: Kind, job: Object, process: subprocess.Popen[bytes], then: Callable[[], None]) -> None:
         code = process.wait()
@@ -205,6 +232,7 @@ class Jobs:
         values |= {name: value for name, value in accepted.items() if job_kind.field(name) and value is not None}
         fixed = {"organization": row["organization"], "job_template": row["id"], "launch_type": "workflow"}
         job = self.store.create(job_kind, values, fixed)
+        self._use_credentials(row, job, accepted)
         self._run(job_kind, job, accepted["extra_vars"], then)
         return job_kind, job
 
@@ -296,6 +324,11 @@ def _mapping(value: Any) -> Object:
     if not isinstance(value, Mapping):
         raise Refused(400, {"extra_vars": ["Input type `str` is not a dictionary"]})
     return dict(value)
+
+
+def _filled(template: str, inputs: Object) -> str:
+    """An injector with the inputs of a credential: the plain form of a template, without filters."""
+    return re.sub(r"\{\{ *(\w+) *\}\}", lambda name: str(inputs.get(name[1], "")), template)
 
 
 def _seconds(start: str, end: str) -> float:

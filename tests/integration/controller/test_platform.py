@@ -1,10 +1,12 @@
-"""The same loop with a stand-in for Automation Platform's controller: jobs and workflows, which are real runs, each found on its order."""
+"""The same loop with the generated templates on a stand-in for Automation Platform: its jobs are real runs, each found on its order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.extensions.sandbox.platform.faults import Fault
 from ansible_collections.openfleet.clusters.extensions.sandbox.platform.runner import PlaybookRunner
@@ -14,28 +16,36 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sa
 
 from ..support.engines import Engine, running
 from ..support.orders import Orders
-from ..support.platform import environment_of, labels_of, templates
+from ..support.platform import environment_of, generated, labels_of
+from ..support.platform_runs import Runs, poll_quickly
 
 
-def test_jobs_and_workflows_reconcile_orders_also_when_one_is_launched_twice(new_sandbox: Callable[..., Sandbox], tmp_path: Path) -> None:
+def test_generated_jobs_and_workflows_reconcile_orders_also_when_one_is_launched_twice(
+    new_sandbox: Callable[..., Sandbox], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poll_quickly(monkeypatch)
     hub = Access(new_sandbox(status_only=True).kubeconfig())
     with fresh_namespace(hub) as namespace:
         orders = Orders(hub, namespace, tmp_path)
         orders.template("finished", post_install="[]\n")
-        engine = Engine(
-            hub,
-            tmp_path,
-            "openfleet.clusters.cluster_fulfillment_aap",
-            environment={"EDA_JOB_TEMPLATE_REFRESH_DELAY": "0.5", "KUBECONFIG": str(tmp_path / "none")},
-            source={"workflows": ["delete"]},
-            hub_kubeconfig=str(hub.kubeconfig),
-        )
-        # Jobs run elsewhere, and reach the hub by a credential of theirs.
-        runner = PlaybookRunner(ROOT, environment_of(engine.environment | {"KUBECONFIG": str(hub.kubeconfig)}))
-        platform = Platform(folder=tmp_path, runner=runner)
-        templates(platform, "create_cluster", "post_install", "delete_cluster", workflows=("delete_cluster",))
+        # Jobs run elsewhere, and reach the hub by the credential of their template.
+        runner = PlaybookRunner(ROOT, {})
+        platform = Platform(gateway=True, folder=tmp_path, runner=runner)
         with platform.serving() as url:
-            engine.add_options("--controller-url", url, "--controller-token", platform.token())
+            Runs(platform, url).run(generated(url, hub.kubeconfig))
+            activation = next(row for row in platform.eda_objects("activations") if row["rulebook_name"] == "cluster_fulfillment_aap.yml")
+            assert activation["status"] == "running"
+            engine = Engine(
+                hub,
+                tmp_path,
+                f"openfleet.clusters.{Path(activation['rulebook_name']).stem}",
+                environment={"EDA_JOB_TEMPLATE_REFRESH_DELAY": "0.5", "KUBECONFIG": str(tmp_path / "none")},
+                source={"workflows": ["delete"]},
+                hub_kubeconfig=str(hub.kubeconfig),
+                **yaml.safe_load(activation["extra_var"]),
+            )
+            runner.environment = environment_of(engine.environment)
+            engine.add_options("--controller-url", f"{url}/api/controller/", "--controller-token", platform.token())
             with running(engine):
                 platform.faults.append(Fault("done-502", "POST", "/launch/"))
                 orders.apply("demo", nodes={"fc430": 1}, template="acme.site.finished")
