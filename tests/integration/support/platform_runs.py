@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.platform.sample import Content
 from ansible_collections.openfleet.clusters.extensions.sandbox.platform.standin import Platform
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.rest_session import RestSession
-from ansible_collections.openfleet.clusters.plugins.module_utils.platform import activations, apply, configuration
+from ansible_collections.openfleet.clusters.plugins.module_utils.platform import activations, apply, configuration, project_imports
 from ansible_collections.openfleet.clusters.plugins.module_utils.platform.client import Access, PlatformApi
 from ansible_collections.openfleet.clusters.plugins.module_utils.platform.ledger import Ledger
 
@@ -109,5 +109,5 @@ def killed_run(runs: Runs, content: Content, last: int) -> bool:
 
 def poll_quickly(patch: pytest.MonkeyPatch) -> None:
     """Do not wait for the real platform's speed."""
-    for module in (activations, apply):
+    for module in (activations, apply, project_imports):
         patch.setattr(module, "POLL_SECONDS", 0.01)
