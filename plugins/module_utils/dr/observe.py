@@ -7,7 +7,7 @@ A member that does not answer is waited for once in a reconcile, not once in eac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -71,8 +71,8 @@ class Observer:
     def own_copy(self) -> Object | None:
         return self._kube.find(RAMEN, DRPC, self._workload.name, self._workload.namespace)
 
-    def policy(self, drpc: Object, validate: Callable[[Object], Object]) -> Policy:
-        """The policy of a DRPlacementControl and its DRClusters, as this cluster has them."""
+    def policy(self, drpc: Object, validate: Callable[[Object, Collection[str]], Object]) -> Policy:
+        """The policy of a DRPlacementControl and its DRClusters, as this cluster has them. `validate` gets it and their names."""
         name = drpc["spec"]["drPolicyRef"]["name"]
         policy = self._kube.find(RAMEN, DR_POLICY, name)
         if policy is None:
@@ -80,7 +80,7 @@ class Observer:
                 f"The DRPolicy {name} of DRPlacementControl {self._workload} does not exist on this cluster: create it here too."
             )
         clusters = [found for member in policy["spec"]["drClusters"] if (found := self._kube.find(RAMEN, DR_CLUSTER, member))]
-        return read_policy(validate(policy), clusters)
+        return read_policy(validate(policy, {cluster["metadata"]["name"] for cluster in clusters}), clusters)
 
     def members(self, clusters: Sequence[str], own: Object | None, intent: Intent | None) -> Observed:
         """Everything of all members, at once."""

@@ -10,16 +10,15 @@ from ..common.timestamps import format_time
 from ..common.types import Object
 from ..kube.client import Kube
 from ..kube.errors import Conflict
-from .kinds import DR_CLUSTER, RAMEN
 from .vocabulary import FALSE, TRUE
 
 CONDITION = "Validated"
 
 
-def validate(kube: Kube, policy: Object, registered: Collection[str], *, write: bool) -> Object:
-    """The policy with the condition Validated of its current generation. Written if it differs."""
+def validate(kube: Kube, policy: Object, clusters: Collection[str], registered: Collection[str], *, write: bool) -> Object:
+    """The policy with the condition Validated of its current generation, which is written if it differs. `clusters` are the DRClusters."""
     members = policy["spec"]["drClusters"]
-    absent = [name for name in members if kube.find(RAMEN, DR_CLUSTER, name) is None]
+    absent = [name for name in members if name not in clusters]
     unknown = [name for name in members if name not in registered]
     if absent:
         status, reason, message = FALSE, "DRClusterNotFound", f"This cluster has no DRCluster {', '.join(absent)}: create it here."

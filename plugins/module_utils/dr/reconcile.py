@@ -41,6 +41,7 @@ from .vocabulary import TRUE, Phase
 ROUNDS = 60
 REFUSALS = ("RequestValid", "RequestInProgress", "TestInProgress")  # of a request that is not begun, while another one goes on
 SECONDS = 60.0
+ACTION_REFUSED = "ActionRefused"  # the reason of the condition Waiting if a cluster refuses an action
 
 
 @dataclass(frozen=True)
@@ -248,7 +249,7 @@ class Reconciler:
             return False
         wanted = dict(shown) | {CONDITION: standing(view.asked, read_intent(own))}
         if problems and wanted["Waiting"].status != TRUE:
-            wanted["Waiting"] = ConditionState(TRUE, "ActionRefused", " ".join(problems))
+            wanted["Waiting"] = ConditionState(TRUE, ACTION_REFUSED, " ".join(problems))
         answer = view.observations.vrgs.get(view.state.home)
         home = answer.item if isinstance(answer, Found) else None
         return show(self._kube, own, view.state, status_of(own, view.state, wanted, home, view.observations.now))
@@ -303,7 +304,10 @@ class _Run:
     def _policy(self, drpc: Object) -> Policy:
         registered = [cluster.name for cluster in self.access.directory.clusters()]
         return self.observer.policy(
-            drpc, lambda item: validate(self.kube, item, registered, write=self.write) if self.access.mode == DIRECT else item
+            drpc,
+            lambda item, clusters: (
+                validate(self.kube, item, clusters, registered, write=self.write) if self.access.mode == DIRECT else item
+            ),
         )
 
 

@@ -11,7 +11,7 @@ from ..coordination.state import State as StateDocument
 from .copies import Asked
 from .model import Step
 from .observe import asked_of
-from .reconcile import Result, would_do
+from .reconcile import ACTION_REFUSED, Result, would_do
 from .state import State
 
 
@@ -20,6 +20,8 @@ def placement_info(workload: WorkloadRef, lock: LockRecord, document: StateDocum
     state, asked = State.from_document(document), asked_of(document.intent)
     shown = {item["type"]: item for item in ((drpc or {}).get("status") or {}).get("conditions") or []}
     waiting = shown.get("Waiting", {})
+    # The copy may still show a gate that is open now.
+    current = {ACTION_REFUSED, *(gate for gate, _since in state.waiting)}
     return {
         "namespace": workload.namespace,
         "name": workload.name,
@@ -36,7 +38,7 @@ def placement_info(workload: WorkloadRef, lock: LockRecord, document: StateDocum
         "started_at": state.started_at,
         "duration": state.duration,
         "waits": [{"gate": gate, "since": since} for gate, since in state.waiting],
-        "message": waiting.get("message", "") if waiting.get("status") == "True" else "",
+        "message": waiting.get("message", "") if waiting.get("status") == "True" and waiting.get("reason") in current else "",
         "conditions": [
             {name: shown[kind].get(name, "") for name in ("type", "status", "reason", "message")} for kind in shown if kind != "Waiting"
         ],

@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Connections to registered clusters from the kubeconfigs in Secrets of the hub, and health checks over them.
 
-Each use reads the Secret first. A changed Secret, or one 401 of the cluster, replaces the connection. An error of the
-hub is a HubError and never the health of a cluster: the health is then unknown.
+Each use reads the Secret first, unless its caller has a connection already. A changed Secret, or one 401 of the
+cluster, replaces the connection. An error of the hub is a HubError and never the health of a cluster: the health is
+then unknown.
 """
 
 from __future__ import annotations
@@ -83,9 +84,9 @@ class ClusterClients:
             self._clients[cluster.name] = client
         return client
 
-    def call(self, cluster: RegisteredCluster, work: Callable[[Kube], Result]) -> Result:
-        """Call `work` with the connection to a cluster. After a 401, retry once with a new connection."""
-        used = self.client(cluster)
+    def call(self, cluster: RegisteredCluster, work: Callable[[Kube], Result], connected: Client | None = None) -> Result:
+        """Call `work` with the connection to a cluster, or with a given one. After a 401, retry once with a new connection."""
+        used = connected or self.client(cluster)
         try:
             return work(used.kube)
         except Unauthorized:

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import contextlib
+import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeVar
@@ -12,23 +14,27 @@ from typing import TypeVar
 from ...kube.client import Kube
 from ...kube.errors import KubeError, Unexpected
 from ...kube.untrusted import BadKubeconfig
-from ...registry.clients import MAX_THREADS, ClusterClients, HubError
+from ...registry.clients import MAX_THREADS, Client, ClusterClients, HubError
 from ...registry.health import SecretNotFound
-from ...registry.model import ClusterRegistry
+from ...registry.model import ClusterRegistry, RegisteredCluster
 from ..answers import Unauthorized, Unknown, Unreachable
 from ..errors import answer_of
+from .patience import Patience
 
 Result = TypeVar("Result")
 
 
 class Peers:
-    """The clusters of a registry. All requests for one answer of a cluster may take `seconds` together."""
+    """The clusters of a registry, for one reconcile. All requests for one answer of a cluster may take `seconds` together."""
 
-    def __init__(self, registry: ClusterRegistry, clients: ClusterClients, seconds: float) -> None:
+    def __init__(self, registry: ClusterRegistry, clients: ClusterClients, seconds: float, patience: Patience | None = None) -> None:
         self.registry = registry
         self.seconds = seconds
         self._clients = clients
+        self._patience = patience or Patience()
         self._clusters = {cluster.name: cluster for cluster in registry.clusters}
+        self._connected: dict[str, Client] = {}
+        self._connecting = {name: threading.Lock() for name in self._clusters}
 
     def call(self, name: str, work: Callable[[Kube], Result]) -> Result | Unknown:
         """Call `work` with the connection to a cluster. HubError if its Secret cannot be read."""
@@ -36,7 +42,7 @@ class Peers:
         if cluster is None:
             return Unauthorized(f"{self.registry} has no cluster {name}: register it, with a Secret for its kubeconfig.")
         try:
-            return self._clients.call(cluster, work)
+            return self._clients.call(cluster, work, self._connection(cluster))
         except HubError:
             raise
         except KubeError as error:
@@ -55,14 +61,27 @@ class Peers:
 
     def ask(self, names: Sequence[str], work: Callable[[Kube], Result]) -> dict[str, Result | Unknown]:
         """Call `work` for several clusters at once. A cluster that has not answered at the deadline is Unreachable."""
-        if not names:
-            return {}
-        threads = ThreadPoolExecutor(min(len(names), MAX_THREADS))
+        answers: dict[str, Result | Unknown] = {}
+        patience = {name: self._patience.seconds(name, self.seconds) for name in names}
+        asked = [name for name in names if patience[name]]
+        late = Unreachable(f"No complete answer within {self.seconds:g} s: check the cluster and the network.")
+        if not asked:
+            return dict.fromkeys(names, late)
+        threads, began = ThreadPoolExecutor(min(len(asked), MAX_THREADS)), time.monotonic()
         try:
-            answers = {name: threads.submit(self.call, name, work) for name in names}
-            wait(answers.values(), timeout=self.seconds)
-            late = Unreachable(f"No complete answer within {self.seconds:g} s: check the cluster and the network.")
-            return {name: answer.result() if answer.done() else late for name, answer in answers.items()}
+            requests = {name: threads.submit(self.call, name, work) for name in asked}
+            for name, request in requests.items():
+                wait((request,), timeout=max(0.0, began + patience[name] - time.monotonic()))
+                self._patience.note(name, request, time.monotonic() - began)
+                answers[name] = request.result() if request.done() else late
+            return {name: answers.get(name, late) for name in names}
         finally:
             # Not waited for: a request that hangs ends by its own time-out.
             threads.shutdown(wait=False, cancel_futures=True)
+
+    def _connection(self, cluster: RegisteredCluster) -> Client:
+        """The Secret of a cluster is read once in a reconcile, not for each question."""
+        with self._connecting[cluster.name]:
+            if cluster.name not in self._connected:
+                self._connected[cluster.name] = self._clients.client(cluster)
+            return self._connected[cluster.name]
