@@ -67,7 +67,7 @@ def test_request_is_made_led_shown_and_repeated(dr: Recovery) -> None:
     assert east("dr_request", check=True, **names, **new)["plan"] == ["create the DRPlacementControl"] and not dr.has_drpc("east")
     assert east("dr_request", **names, **new)["changed"] and not east("dr_request", **names, **new)["changed"]
     assert "another drPolicyRef" in east.fail("dr_request", **names, request="protect", policy="other")
-    assert east("dr_placement_info")["lines"] == [f"{dr.namespace}/app: no leader has begun"]
+    assert f"{dr.namespace}/app: no leader has begun" in east("dr_placement_info")["lines"], "those of other tests may end just now"
 
     epoch = dr.acquire("east")
     planned = east("dr_placement", check=True, epochs={f"{dr.namespace}/app": epoch})
