@@ -118,7 +118,9 @@ def until_protected(clusters: DrClusters, phase: str) -> None:
 def controller(clusters: DrClusters) -> Iterator[None]:
     """The event source of west, without a rules engine."""
     settings = clusters.store_options() | {"cluster": WEST, "kubernetes": {"kubeconfig": str(clusters.engine_kubeconfig(WEST))}}
-    process = subprocess.Popen([sys.executable, "-m", PROGRAM, "control"], stdin=subprocess.PIPE, text=True)
+    command = [sys.executable, "-m", PROGRAM, "control"]
+    # It reports watches of the cluster that is killed.
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         if process.stdin:
             with process.stdin as pipe:
