@@ -82,7 +82,7 @@ from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructa
 from ansible.utils.collection_loader import AnsibleCollectionConfig
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES, ORDERS
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.text import did_you_mean
-from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.inventory import FleetCluster, list_clusters
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.inventory import InventoryCluster, list_clusters
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names
@@ -122,13 +122,13 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         given = {name: self.get_option(name) for name in KUBERNETES}
         return {name: self.templar.template(value) for name, value in given.items() if value is not None}
 
-    def _fleet(self, hub: Kube, path: str, cache: bool) -> list[FleetCluster]:
+    def _fleet(self, hub: Kube, path: str, cache: bool) -> list[InventoryCluster]:
         query = {name: self.get_option(name) for name in (*ORDERS, "namespace", "sources", "registry_kind")}
         # A cache is valid only for the same hub and the same query.
         key = f"{self.get_cache_key(path)}_{_digest([hub.target.server, hub.target.impersonate_user, query])}"
         if self.get_option("cache") and cache:
             try:
-                return [FleetCluster(**entry) for entry in self._cache[key]]
+                return [InventoryCluster(**entry) for entry in self._cache[key]]
             except (KeyError, TypeError):
                 pass  # not cached, expired, or cached by another version of this plugin
         fleet = list_clusters(
@@ -144,7 +144,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             self._cache[key] = [asdict(cluster) for cluster in fleet]
         return fleet
 
-    def _add(self, cluster: FleetCluster, hub: dict[str, Any]) -> None:
+    def _add(self, cluster: InventoryCluster, hub: dict[str, Any]) -> None:
         host = cluster.host
         self.inventory.add_host(host)
         for group in cluster.groups:

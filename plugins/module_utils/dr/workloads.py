@@ -11,6 +11,7 @@ import copy
 from collections.abc import Iterable, Mapping
 
 from ..common.types import Object
+from ..kube.label_selector import matches
 from .vrg import VRG
 
 APPS = "apps/v1"
@@ -25,7 +26,7 @@ def protected_claims(vrgs: Iterable[VRG]) -> set[str]:
 
 
 def belongs(item: Object, selector: Object, claims: set[str]) -> bool:
-    return _matches(item["metadata"].get("labels") or {}, selector) or any(_mounts(item, claim) for claim in claims)
+    return matches(item["metadata"].get("labels") or {}, selector) or any(_mounts(item, claim) for claim in claims)
 
 
 def stopped(item: Object) -> Object:
@@ -48,22 +49,6 @@ def _scaled(item: Object, replicas: int, annotations: Mapping[str, str]) -> Obje
         "metadata": {"name": metadata["name"], "namespace": metadata["namespace"], "annotations": dict(annotations)},
         "spec": copy.deepcopy(item["spec"]) | {"replicas": replicas},
     }
-
-
-def _matches(labels: Mapping[str, str], selector: Object) -> bool:
-    wanted = selector.get("matchLabels") or {}
-    expressions = selector.get("matchExpressions") or []
-    return all(labels.get(name) == value for name, value in wanted.items()) and all(_holds(labels, each) for each in expressions)
-
-
-def _holds(labels: Mapping[str, str], expression: Object) -> bool:
-    value, values = labels.get(expression["key"]), expression.get("values") or []
-    return {
-        "In": value in values,
-        "NotIn": value not in values,
-        "Exists": value is not None,
-        "DoesNotExist": value is None,
-    }[expression["operator"]]
 
 
 def _mounts(item: Object, claim: str) -> bool:

@@ -31,7 +31,7 @@ UNKNOWN, REGISTERED = "unknown", "registered"
 
 
 @dataclass
-class FleetCluster:
+class InventoryCluster:
     """A cluster as a host of the inventory. Names of groups are not yet valid for Ansible."""
 
     name: str
@@ -54,12 +54,12 @@ def list_clusters(
     sources: list[str],
     registry_kind: str,
     warn: Callable[[str], None],
-) -> list[FleetCluster]:
+) -> list[InventoryCluster]:
     """The clusters of the hub, or of one namespace. Calls `warn` for an invalid registry."""
-    fleet: dict[str, FleetCluster] = {}
+    fleet: dict[str, InventoryCluster] = {}
 
-    def entry(name: str, cluster_namespace: str) -> FleetCluster:
-        cluster = FleetCluster(name, cluster_namespace)
+    def entry(name: str, cluster_namespace: str) -> InventoryCluster:
+        cluster = InventoryCluster(name, cluster_namespace)
         return fleet.setdefault(cluster.host, cluster)
 
     missing_kinds: list[str] = []
@@ -92,7 +92,7 @@ def _list_kind(read: Callable[[], list[Result]], kind: str, missing_kinds: list[
         return []
 
 
-def _add_order(cluster: FleetCluster, order: ClusterOrder, templates: Mapping[str, Template]) -> None:
+def _add_order(cluster: InventoryCluster, order: ClusterOrder, templates: Mapping[str, Template]) -> None:
     metadata = order.raw["metadata"]
     template = order.template_id.removeprefix(f"{COLLECTION}.")
     region = str((metadata.get("labels") or {}).get(REGION_LABEL) or recorded_cluster(order).region)
@@ -127,7 +127,7 @@ def _add_order(cluster: FleetCluster, order: ClusterOrder, templates: Mapping[st
         cluster.groups.append(f"region_{region}")
 
 
-def _add_registered(cluster: FleetCluster, registry: ClusterRegistry, entry: RegisteredCluster) -> None:
+def _add_registered(cluster: InventoryCluster, registry: ClusterRegistry, entry: RegisteredCluster) -> None:
     health = cluster_result(entry, registry.health.get(entry.name))
     known = cluster.variables
     known |= {

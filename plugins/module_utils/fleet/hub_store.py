@@ -1,0 +1,110 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Reserves and releases room on hubs by compare-and-swap on the status of a Hub. Which hub, `schedule` decides.
+
+Reservations are keyed by the uid of the cluster. They grow before a hub is told, and shrink after it reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TypeVar
+
+from ..common.types import Object
+from ..kube.client import Kube
+from .kinds import API_VERSION, HUB
+from .model import FleetCluster, Hub, HubReservation, Nodes
+from .observe import LiveClusters
+from .quota import largest, smallest
+from .schedule import Obstacle, lacks_room
+from .swap import merge_patch, swap_status
+
+Result = TypeVar("Result")
+
+
+class HubStore:
+    """The hubs of one home cluster."""
+
+    def __init__(self, home: Kube) -> None:
+        self._home = home
+
+    def reserve(self, name: str, clusters: Sequence[FleetCluster], now: datetime) -> tuple[Hub, Mapping[str, Obstacle]]:
+        """Reserve room for the clusters, in one write. Returns the hub as it is then, and what is in the way, by uid."""
+
+        def reserved(hub: Hub) -> tuple[Hub, tuple[Hub, Mapping[str, Obstacle]]]:
+            after, lacking = reserve_room(hub, clusters, now)
+            return after, (after, lacking)
+
+        return self._swap(name, reserved)
+
+    def reduce(self, name: str, uid: str, present: Nodes, nodes: Nodes, now: datetime) -> None:
+        """Reduce the room of a cluster to the nodes that are still in use, unless it is no longer the `present` one."""
+
+        def reduced(hub: Hub) -> tuple[Hub, None]:
+            own = hub.reservations.get(uid)
+            if own is None or own.nodes != present:
+                return hub, None
+            return replace(hub, reservations={**hub.reservations, uid: own.resized(smallest(present, nodes), now)}), None
+
+        self._swap(name, reduced)
+
+    def release(self, name: str, uids: Iterable[str]) -> None:
+        """Release the room of clusters that the hub reports deleted, or that were bound to another hub."""
+        gone = {*uids}
+
+        def released(hub: Hub) -> tuple[Hub, None]:
+            return replace(hub, reservations={uid: each for uid, each in hub.reservations.items() if uid not in gone}), None
+
+        self._swap(name, released)
+
+    def repair(self, name: str, live: Callable[[], LiveClusters], now: datetime) -> list[str]:
+        """Release the room of clusters that no longer exist or are bound elsewhere, and reserve again what assigned clusters lost.
+
+        Room for a cluster without a hub stays: another process may be about to bind it. `live` is called after each read of the hub,
+        because a cluster exists before its reservation. Returns the uids that changed.
+        """
+
+        def repaired(hub: Hub) -> tuple[Hub, list[str]]:
+            found = live()
+            kept = {uid: each for uid, each in hub.reservations.items() if found.hubs.get(uid) in ("", name)}
+            lost = [each for each in found.assigned if each.hub == name and each.uid not in kept]
+            restored = kept | {each.uid: HubReservation(each.namespace, each.name, each.nodes, now) for each in lost}
+            return replace(hub, reservations=restored), sorted({*hub.reservations} ^ {*restored})
+
+        return self._swap(name, repaired)
+
+    def _swap(self, name: str, compute: Callable[[Hub], tuple[Hub, Result]]) -> Result:
+        def change(item: Object) -> tuple[Object, Result]:
+            hub, result = compute(Hub.from_object(item))
+            status, present = _status(hub), item.get("status") or {}
+            return merge_patch({key: value for key, value in present.items() if key in status}, status), result
+
+        return swap_status(self._home, lambda: self._home.get(API_VERSION, HUB, name), change)
+
+
+def reserve_room(hub: Hub, clusters: Iterable[FleetCluster], now: datetime) -> tuple[Hub, Mapping[str, Obstacle]]:
+    """The hub with room for the clusters that fit, in their order, and what is in the way of the others, by uid."""
+    lacking: dict[str, Obstacle] = {}
+    for cluster in clusters:
+        if found := lacks_room(cluster, hub):
+            lacking[cluster.uid] = found
+            continue
+        present = hub.reservations.get(cluster.uid)
+        nodes = largest(present.nodes, cluster.nodes) if present else cluster.nodes
+        if present is None or nodes != present.nodes:
+            own = present or HubReservation(cluster.namespace, cluster.name, {}, now)
+            hub = replace(hub, reservations={**hub.reservations, cluster.uid: own.resized(nodes, now)})
+    return hub, lacking
+
+
+def _status(hub: Hub) -> Object:
+    """The part of the status that counts reservations."""
+    taken = {name for each in hub.reservations.values() for name in each.nodes}
+    free = {name: hub.free_nodes(name) for name in sorted({*hub.nodes, *taken})}
+    return {
+        "reservations": {uid: each.to_status() for uid, each in hub.reservations.items()},
+        "clusters": len(hub.reservations),
+        "free": {"clusters": hub.free_clusters(), "nodes": free},
+    }

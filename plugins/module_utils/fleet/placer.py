@@ -1,0 +1,118 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Places clusters that have quota: chooses hubs, reserves room, binds, creates the assignments. A killed run leaves nothing to undo.
+
+The order of the writes makes a cluster never be on two hubs: room on the hub first, then `status.hub` of the cluster, by one
+compare-and-swap, then the assignment in the namespace of that hub. What a killed run left is used or released by the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..kube.client import Kube
+from ..kube.errors import Conflict, KubeError
+from .hub_store import HubStore, reserve_room
+from .kinds import API_VERSION, CLUSTER
+from .model import FleetCluster, Hub, assignment_of
+from .observe import ObservedFleet
+from .quota import in_queue_order
+from .schedule import Choice, Request, Weights, choose
+from .status import derive_status
+from .swap import merge_patch
+
+ROUNDS = 10  # another process may take the room between a choice and its reservation; the next reconcile goes on
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A cluster after its placement: bound if the choice has a hub, or else with the reason why none fits."""
+
+    cluster: FleetCluster
+    choice: Choice
+    error: str = ""
+
+
+class Placer:
+    """Binds clusters to hubs of one home cluster."""
+
+    def __init__(self, home: Kube, weights: Weights | None = None) -> None:
+        self._home = home
+        self._hubs = HubStore(home)
+        self._weights = weights
+
+    def place(self, clusters: Sequence[FleetCluster], fleet: ObservedFleet) -> list[Placed]:
+        """Place clusters without a hub: the oldest first, and one that fits nowhere blocks no other."""
+        hubs, waiting, placed = dict(fleet.hubs), in_queue_order(clusters), list[Placed]()
+        for _round in range(ROUNDS):
+            choices = self._choose(waiting, hubs, fleet)
+            reserved, lost = self._reserve(waiting, choices, hubs, fleet)
+            placed += self._bind_all(reserved, choices, fleet)
+            placed += [Placed(cluster, choices[cluster.uid]) for cluster in waiting if not choices[cluster.uid].hub]
+            if not lost:
+                break
+            waiting = lost
+        return placed
+
+    def ensure_assignment(self, cluster: FleetCluster) -> None:
+        """Create the assignment of a bound cluster, unless it exists. A cluster that was deleted meanwhile must not be created."""
+        try:
+            created = self._home.create(assignment_of(cluster, cluster.hub))
+        except Conflict:
+            return
+        item = self._home.find(API_VERSION, CLUSTER, cluster.name, cluster.namespace)
+        if item is None or item["metadata"]["uid"] != cluster.uid:
+            self._home.delete(created, checked=True)
+
+    def _choose(self, waiting: Sequence[FleetCluster], hubs: Mapping[str, Hub], fleet: ObservedFleet) -> dict[str, Choice]:
+        """A choice for each cluster, by uid, each with the room that the ones before it leave."""
+        left, choices = dict(hubs), {}
+        for cluster in waiting:
+            request = Request(cluster, fleet.tenant_labels.get(cluster.namespace, {}), fleet.now)
+            choice = choose(request, left.values(), self._weights)
+            if choice.hub:
+                left[choice.hub], _lacking = reserve_room(left[choice.hub], [cluster], fleet.now)
+            choices[cluster.uid] = choice
+        return choices
+
+    def _reserve(
+        self, waiting: Sequence[FleetCluster], choices: Mapping[str, Choice], hubs: dict[str, Hub], fleet: ObservedFleet
+    ) -> tuple[list[FleetCluster], list[FleetCluster]]:
+        """Reserve on each hub in one write. Returns the clusters with room and those whose room was taken meanwhile."""
+        by_hub: dict[str, list[FleetCluster]] = {}
+        for cluster in waiting:
+            if hub := choices[cluster.uid].hub:
+                by_hub.setdefault(hub, []).append(cluster)
+        reserved, lost = list[FleetCluster](), list[FleetCluster]()
+        for name, chosen in by_hub.items():
+            hubs[name], lacking = self._hubs.reserve(name, chosen, fleet.now)
+            for cluster in chosen:
+                (lost if cluster.uid in lacking else reserved).append(cluster)
+        return reserved, lost
+
+    def _bind_all(self, clusters: Sequence[FleetCluster], choices: Mapping[str, Choice], fleet: ObservedFleet) -> list[Placed]:
+        bound = self._home.in_parallel(lambda cluster: self._bind(cluster, choices[cluster.uid], fleet), clusters)
+        return [
+            Placed(cluster, Choice("", ""), str(each)) if isinstance(each, KubeError) else each
+            for cluster, each in zip(clusters, bound, strict=True)
+        ]
+
+    def _bind(self, cluster: FleetCluster, choice: Choice, fleet: ObservedFleet) -> Placed:
+        """Write the hub into the status of the cluster, unless it has one, and create the assignment there."""
+        while not cluster.hub:
+            before = cluster.raw.get("status") or {}
+            status = derive_status(cluster, fleet.now, choice=choice)
+            try:
+                bound = self._home.patch(cluster.raw, {"status": merge_patch(before, status)}, subresource="status")
+                cluster = FleetCluster.from_object(bound)
+            except Conflict:
+                item = self._home.find(API_VERSION, CLUSTER, cluster.name, cluster.namespace)
+                if item is None or item["metadata"]["uid"] != cluster.uid or "deletionTimestamp" in item["metadata"]:
+                    self._hubs.release(choice.hub, [cluster.uid])
+                    return Placed(cluster, replace(choice, hub=""))
+                cluster = FleetCluster.from_object(item)
+        if cluster.hub != choice.hub:  # another process was faster
+            self._hubs.release(choice.hub, [cluster.uid])
+        self.ensure_assignment(cluster)
+        return Placed(cluster, replace(choice, hub=cluster.hub))

@@ -1,0 +1,164 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Reconciles the clusters of a fleet: quota, placement, changes of size, lifetime, deletion. Decisions are pure functions of other files.
+
+An event source, a playbook and a service can all call it: it keeps no state, and a repeated or interrupted call is harmless. It returns
+what happened to each cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ..common.types import Object
+from ..kube.client import Kube
+from ..kube.errors import Conflict, KubeError
+from ..kube.event_recorder import Event, EventRecorder
+from ..lock.lease import SITE_NAMESPACE
+from .deletion import Deletion
+from .kinds import FINALIZER
+from .lifetime import Expiry, expiry_of, is_expired, is_warned
+from .model import FleetCluster
+from .observe import ObservedFleet
+from .placer import Placed, Placer
+from .quota import Refusal, claim_of, in_queue_order, limits_of
+from .quota_store import QuotaStore
+from .resize import Resize
+from .schedule import Choice, Weights
+from .status import derive_status, events_of
+from .swap import merge_patch
+
+Result = Literal["refused", "waiting", "scheduled", "bound", "expired", "denied", "deleting", "deleted", "failed"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a reconcile did for one cluster, and why."""
+
+    cluster: FleetCluster
+    result: Result
+    message: str = ""
+
+
+class Reconciler:
+    """Reconciles the clusters of one home cluster."""
+
+    def __init__(self, home: Kube, site_namespace: str = SITE_NAMESPACE, weights: Weights | None = None) -> None:
+        self._home = home
+        self._site_namespace = site_namespace
+        self._quotas = QuotaStore(home, site_namespace)
+        self._placer = Placer(home, weights)
+        self._resize = Resize(home, self._quotas, self._placer)
+        self._deletion = Deletion(home, self._quotas)
+        self._events = EventRecorder(home)
+
+    def reconcile(self, fleet: ObservedFleet) -> list[Outcome]:
+        """Reconcile all observed clusters. The failure of one ends on that one."""
+        default = fleet.quotas.get(self._site_namespace)
+        ends = {each.uid: expiry_of(each, limits_of(fleet.quotas.get(each.namespace), default)) for each in fleet.clusters}
+        deleting = [each for each in fleet.clusters if each.is_deleting]
+        live = [each for each in fleet.clusters if not each.is_deleting]
+        expired = [each for each in live if is_expired(ends[each.uid], fleet.now)]
+        kept = [each for each in live if not is_expired(ends[each.uid], fleet.now)]
+        return [
+            *self._each(deleting, lambda each: self._delete(each, fleet, ends[each.uid])),
+            *self._each(expired, lambda each: self._expire(each, ends[each.uid])),
+            *self._accept(kept, fleet, {each.uid: ends[each.uid] for each in kept if is_warned(ends[each.uid], each, fleet.now)}),
+        ]
+
+    def _accept(self, clusters: Sequence[FleetCluster], fleet: ObservedFleet, near: Mapping[str, Expiry | None]) -> list[Outcome]:
+        """Reserve quota, choose hubs for clusters without one, and bring the assignments of the others to their specs.
+
+        `near` has the clusters that end soon.
+        """
+        protected, failed = self._protect_all(clusters)
+        refused = self._reserve(protected)
+        admitted = [each for each in protected if each.uid not in refused]
+        placed = self._placer.place([each for each in admitted if not each.hub], fleet)
+
+        def refuse(cluster: FleetCluster) -> Outcome:
+            self._write_status(cluster, fleet, refusal=refused[cluster.uid], expiry=near.get(cluster.uid))
+            return Outcome(cluster, "refused", refused[cluster.uid].message)
+
+        def update(cluster: FleetCluster) -> Outcome:
+            obstacle = self._resize.apply(cluster, fleet)
+            self._write_status(cluster, fleet, expiry=near.get(cluster.uid))
+            return Outcome(cluster, "waiting" if obstacle else "bound", obstacle)
+
+        return [
+            *failed,
+            *self._each([each for each in protected if each.uid in refused], refuse),
+            *self._each([each for each in admitted if each.hub], update),
+            *(self._report(each, fleet, near.get(each.cluster.uid)) for each in placed),
+        ]
+
+    def _protect_all(self, clusters: Sequence[FleetCluster]) -> tuple[list[FleetCluster], list[Outcome]]:
+        """Add the finalizer, so that no cluster is deleted behind the back of its hub. Returns those that could not be, too."""
+        results = self._home.in_parallel(self._protect, clusters)
+        pairs = list(zip(clusters, results, strict=True))
+        failed = [Outcome(cluster, "failed", str(result)) for cluster, result in pairs if isinstance(result, KubeError)]
+        return [result for _cluster, result in pairs if not isinstance(result, KubeError)], failed
+
+    def _protect(self, cluster: FleetCluster) -> FleetCluster:
+        finalizers = cluster.raw["metadata"].get("finalizers") or []
+        if FINALIZER in finalizers:
+            return cluster
+        return FleetCluster.from_object(self._home.patch(cluster.raw, {"metadata": {"finalizers": [*finalizers, FINALIZER]}}))
+
+    def _reserve(self, clusters: Iterable[FleetCluster]) -> dict[str, Refusal]:
+        """In one write for each tenant. Returns what was refused, by uid."""
+        by_tenant: dict[str, list[FleetCluster]] = {}
+        for cluster in in_queue_order(clusters):
+            by_tenant.setdefault(cluster.namespace, []).append(cluster)
+        refused: dict[str, Refusal] = {}
+        for namespace, own in by_tenant.items():
+            refused |= self._quotas.reserve(namespace, [claim_of(each) for each in own])
+        return refused
+
+    def _report(self, placed: Placed, fleet: ObservedFleet, near: Expiry | None) -> Outcome:
+        if placed.error:
+            return Outcome(placed.cluster, "failed", placed.error)
+        if placed.choice.hub:
+            self._events.record(placed.cluster.raw, [Event("Scheduled", placed.choice.explanation)])
+            return Outcome(placed.cluster, "scheduled", placed.choice.explanation)
+        self._write_status(placed.cluster, fleet, choice=placed.choice, expiry=near)
+        return Outcome(placed.cluster, "waiting", placed.choice.explanation)
+
+    def _expire(self, cluster: FleetCluster, expiry: Expiry | None) -> Outcome:
+        if expiry is None:
+            raise ValueError("only a cluster with an end expires")
+        self._events.record(cluster.raw, [Event(expiry.reason, expiry.message)])
+        self._home.delete(cluster.raw, checked=True)
+        return Outcome(cluster, "denied" if expiry.reason == "Denied" else "expired", expiry.message)
+
+    def _delete(self, cluster: FleetCluster, fleet: ObservedFleet, expiry: Expiry | None) -> Outcome:
+        if self._deletion.advance(cluster, fleet, expiry):
+            return Outcome(cluster, "deleted")
+        self._write_status(cluster, fleet)
+        return Outcome(cluster, "deleting")
+
+    def _write_status(
+        self,
+        cluster: FleetCluster,
+        fleet: ObservedFleet,
+        *,
+        refusal: Refusal | None = None,
+        choice: Choice | None = None,
+        expiry: Expiry | None = None,
+    ) -> None:
+        """Only what changed. After a conflict the next reconcile writes it, from what the cluster is then."""
+        before: Object = cluster.raw.get("status") or {}
+        assignment = fleet.assignments.get(cluster.uid)
+        status = derive_status(cluster, fleet.now, refusal=refusal, choice=choice, assignment=assignment, expiry=expiry)
+        if changes := merge_patch(before, status):
+            try:
+                written = self._home.patch(cluster.raw, {"status": changes}, subresource="status")
+            except Conflict:
+                return
+            self._events.record(written, events_of(before, status))
+
+    def _each(self, clusters: Sequence[FleetCluster], work: Callable[[FleetCluster], Outcome]) -> list[Outcome]:
+        results = zip(clusters, self._home.in_parallel(work, clusters), strict=True)
+        return [Outcome(cluster, "failed", str(result)) if isinstance(result, KubeError) else result for cluster, result in results]

@@ -1,0 +1,164 @@
+"""The shipped roles and the policy of a fleet on a real API server: what the controller, an operator and a tenant may do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds import API_VERSION, CLUSTER, FINALIZER, QUOTA
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.observe import observe
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.reconcile import Reconciler
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Forbidden, Invalid, KubeError
+
+from ..support.fleet import TEMPLATE, Fleet, fleet_of
+from ..support.manifests import MANIFESTS, manifest
+from ..support.tenants import RBAC, connect_as
+
+CONTROLLER = "system:serviceaccount:openfleet-system:openfleet-clusters"
+REFUSED = (Forbidden, Invalid)
+
+
+@pytest.fixture(scope="module")
+def guarded(hub: Access) -> Iterator[Access]:
+    """The hub with the roles and the policy of a fleet in force."""
+    folder = str(MANIFESTS / "fleet")
+    hub.kubectl("apply", "-k", folder)
+    probe = connect_as(hub, "probe")
+    try:
+        hub.kube.apply(binding("default", "openfleet-fleet-tenant", "probe"), force=True)
+        wanted = cluster("default", "east")
+        until(lambda: "fleetclusters/binding" in refusal(lambda: probe.create(wanted, dry_run=True)), "the policy is in force")
+        yield hub
+    finally:
+        hub.kube.delete(binding("default", "openfleet-fleet-tenant", "probe"))
+        hub.kubectl("delete", "-k", folder)
+
+
+@pytest.fixture
+def fleet(guarded: Access, namespace: str) -> Iterator[Fleet]:
+    with fleet_of(guarded, namespace) as made:
+        yield made
+
+
+def cluster(namespace: str, hub: str = "", **metadata: Any) -> Object:
+    placement = {"placement": {"hub": hub}} if hub else {}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": CLUSTER,
+        "metadata": {"name": "demo", "namespace": namespace} | metadata,
+        "spec": {"template": TEMPLATE} | placement,
+    }
+
+
+def binding(namespace: str, role: str, user: str) -> Object:
+    return {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": f"{role}-{user}", "namespace": namespace},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": RBAC, "kind": "User", "name": user}],
+    }
+
+
+def refusal(request: Callable[[], Any]) -> str:
+    """Why the server refuses the request; empty if it does not."""
+    try:
+        request()
+    except REFUSED as error:
+        return str(error)
+    return ""
+
+
+def account(fleet: Fleet, role: str) -> Kube:
+    """An account with this role in the namespace of the tenant."""
+    fleet.home.apply(binding(fleet.namespace, role, role), force=True)
+    kube = connect_as(fleet.access, role)
+
+    def is_known() -> bool:
+        try:
+            kube.list_all(API_VERSION, QUOTA, fleet.namespace)
+        except KubeError:
+            return False
+        return True
+
+    until(is_known, f"the server knows the permissions of {role}")
+    return kube
+
+
+def test_controller_reconciles_with_the_shipped_roles(fleet: Fleet) -> None:
+    east = fleet.add_hub("east")
+    fleet.set_quota(hard={"clusters": 1})
+    fleet.add_cluster("demo", 2)
+    fleet.add_cluster("refused", 1)
+    kube = connect_as(fleet.access, CONTROLLER, "system:serviceaccounts")
+
+    def reconcile() -> dict[str, str]:
+        return {each.cluster.name: each.result for each in Reconciler(kube, fleet.namespace).reconcile(observe(kube, fleet.namespace))}
+
+    assert sorted(reconcile().values()) == ["refused", "scheduled"]
+    bound = next(name for name in ("demo", "refused") if fleet.cluster(name)["status"].get("hub") == east)
+    fleet.report(bound, 3 if bound == "demo" else 1)
+    fleet.resize(bound, 1)
+    assert reconcile()[bound] == "bound"
+    fleet.report(bound, 1)
+    assert reconcile()[bound] == "bound"
+    fleet.home.delete(fleet.cluster(bound))
+    assert [reconcile()[bound] for _step in range(2)] == ["deleting", "deleted"]
+    assert len(fleet.records()) == 1
+
+
+def test_tenant_cannot_choose_a_hub_and_an_operator_can(fleet: Fleet) -> None:
+    tenant, operator = account(fleet, "openfleet-fleet-tenant"), account(fleet, "openfleet-fleet-operator")
+    message = "To set placement.hub needs the permission to create fleetclusters/binding"
+    assert message in refusal(lambda: tenant.create(cluster(fleet.namespace, "east")))
+    created = tenant.create(cluster(fleet.namespace))
+    assert message in refusal(lambda: tenant.patch(created, {"spec": {"placement": {"hub": "east"}}}, checked=False))
+    operator.patch(created, {"spec": {"placement": {"hub": "east"}}}, checked=False)
+    tenant.patch(created, {"spec": {"priority": 1}}, checked=False)  # the hub that the operator chose stays
+    assert fleet.cluster("demo")["spec"]["placement"] == {"hub": "east"}
+
+
+def test_manual_binding_respects_capacity(fleet: Fleet) -> None:
+    full, other = fleet.add_hub("full", clusters=0), fleet.add_hub("other")
+    fleet.set_quota(hard={})
+    fleet.home.create(cluster(fleet.namespace, full))
+    assert fleet.reconcile()["demo"] == ("waiting", f"0 of 2 hubs fit: 1 full, 1 not the requested hub {full}")
+    fleet.home.patch(fleet.cluster("demo"), {"spec": {"placement": {"hub": other}}})
+    assert fleet.reconcile()["demo"][0] == "scheduled"
+    assert fleet.cluster("demo")["status"]["hub"] == other
+
+
+def test_tenant_cannot_change_what_is_the_controllers(fleet: Fleet) -> None:
+    tenant = account(fleet, "openfleet-fleet-tenant")
+    name = "fleet.openfleet.io/created-by"
+    forged = cluster(fleet.namespace, annotations={name: "other"})
+    assert "created-by can be set to the name of your account" in refusal(lambda: tenant.create(forged))
+    created = tenant.create(cluster(fleet.namespace, annotations={name: "openfleet-fleet-tenant"}))
+    fleet.home.patch(created, {"metadata": {"finalizers": [FINALIZER], "labels": {"fleet.openfleet.io/x": "1"}}}, checked=False)
+    changes: dict[str, Object] = {
+        "finalizers of the controller": {"metadata": {"finalizers": None}},
+        "labels of the controller": {"metadata": {"labels": {"fleet.openfleet.io/x": "2"}}},
+        "annotations of the controller": {"metadata": {"annotations": {name: None}}},
+    }
+    for message, change in changes.items():
+        assert message in refusal(lambda body=change: tenant.patch(created, body, checked=False))
+    assert refusal(lambda: tenant.patch(created, {"status": {"hub": "east"}}, subresource="status", checked=False))
+    for kind, body in ((QUOTA, {"spec": {"hard": {}}}), ("Hub", {"spec": {"capacity": {"clusters": 9}}})):
+        metadata = {"name": "default"} | ({} if kind == "Hub" else {"namespace": fleet.namespace})
+        item = {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata}
+        assert refusal(lambda made=item | body: tenant.create(made))
+
+
+def test_shipped_resource_quota_counts_clusters(fleet: Fleet) -> None:
+    """The sandbox has no controller that counts the objects of a namespace, and until then the API server refuses each of them."""
+    quota = manifest("fleet/tenant/resource_quota")
+    fleet.home.create(quota | {"metadata": quota["metadata"] | {"namespace": fleet.namespace}})
+    wanted = cluster(fleet.namespace)
+    until(
+        lambda: "count/fleetclusters.fleet.openfleet.io" in refusal(lambda: fleet.home.create(wanted, dry_run=True)),
+        "the API server applies the quota",
+    )

@@ -1,0 +1,390 @@
+"""Clusters of a fleet on a real API server: quota and room are reserved before, released after, repaired, and never exceeded."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.timestamps import format_time
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.hub_store import HubStore
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds import (
+    API_VERSION,
+    ASSIGNMENT,
+    CLUSTER,
+    HUB,
+    QUOTA,
+    hub_namespace,
+)
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.model import FleetCluster
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.observe import list_clusters, observe
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.placer import Placer
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.quota import claim_of
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.quota_store import QuotaStore
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.sweep import sweep
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+
+from ..support.fleet import Fleet, fleet_of
+
+ENGINE = Path(__file__).parents[1] / "support" / "fleet_engine.py"
+NOW = datetime.now(UTC)
+KILL_AT = 10  # reservations
+
+
+@pytest.fixture
+def fleet(hub: Access, namespace: str) -> Iterator[Fleet]:
+    with fleet_of(hub, namespace) as made:
+        yield made
+
+
+def test_cluster_is_admitted_bound_and_assigned_once(fleet: Fleet) -> None:
+    east = fleet.add_hub("east")
+    fleet.set_quota(hard={"clusters": 1, "nodes": 3})
+    created = fleet.add_cluster("demo", 3, templateParameters={"a": {"b": [1]}})
+    result, explanation = fleet.reconcile()["demo"]
+    assert (result, explanation) == ("scheduled", f"{east} has the best score, 170; 1 of 1 hub fit")
+    uid = created["metadata"]["uid"]
+    (assignment,) = fleet.assignments()
+    assert assignment["metadata"]["name"] == uid
+    assert assignment["spec"] == {"cluster": {"namespace": fleet.namespace, "name": "demo", "uid": uid}, **created["spec"]}
+    amounts = {"clusters": 1, "clusters.ocp_4_17_small": 1, "nodes": 3, "nodes.fc430": 3}
+    assert fleet.quota() == {"used": amounts, "reservations": {uid: {"name": "demo", "amounts": amounts}}}
+    assert fleet.hub(east)["free"] == {"clusters": 9, "nodes": {"fc430": 7}}
+    status = fleet.cluster("demo")["status"]
+    assert (status["state"], status["hub"], status["nodes"]) == ("Progressing", east, "0/3")
+    assert status["scheduling"] == {"message": explanation}
+    assert fleet.condition("demo", "QuotaReserved")[:2] == ("True", "Reserved")
+    assert fleet.condition("demo", "Scheduled") == ("True", "Bound", f"Bound to the hub {east}")
+
+    fleet.report("demo", 3, state="Ready", version="4.17.1", apiURL="https://api.demo", conditions=[])
+    assert fleet.reconcile()["demo"][0] == "bound"
+    status = fleet.cluster("demo")["status"]
+    assert (status["state"], status["version"], status["apiURL"], status["nodes"]) == ("Ready", "4.17.1", "https://api.demo", "3/3")
+    before = [fleet.cluster("demo"), fleet.assignments(), fleet.hub(east), fleet.quota()]
+    assert fleet.reconcile()["demo"][0] == "bound"
+    assert [fleet.cluster("demo"), fleet.assignments(), fleet.hub(east), fleet.quota()] == before
+
+
+def test_refused_cluster_says_the_numbers_and_blocks_no_smaller_one(fleet: Fleet) -> None:
+    fleet.add_hub("east")
+    fleet.set_quota(hard={"nodes": 4})
+    for name, nodes in (("first", 3), ("large", 2), ("small", 1)):
+        fleet.add_cluster(name, nodes)
+    results = fleet.reconcile()
+    assert {name: result for name, (result, _message) in results.items()} == {
+        "first": "scheduled",
+        "large": "refused",
+        "small": "scheduled",
+    }
+    message = "The quota is exceeded: nodes needs 2, 0 of 4 free"
+    assert fleet.condition("large", "QuotaReserved") in (
+        ("False", "QuotaExceeded", message),
+        ("False", "QuotaExceeded", message.replace("0 of", "1 of")),
+    )
+    assert fleet.condition("large", "Scheduled")[:2] == ("False", "WaitingForQuota")
+    assert fleet.cluster("large")["status"]["state"] == "Pending"
+    events = fleet.access.kubectl("get", "events", "-n", fleet.namespace, "-o", "jsonpath={.items[*].reason}").stdout.split()
+    assert {"QuotaExceeded", "Scheduled"} <= set(events)
+
+
+def test_tenant_without_a_quota_has_the_default_of_the_site(fleet: Fleet) -> None:
+    fleet.add_hub("east")
+    with fresh_namespace(fleet.access) as site:
+        quotas = QuotaStore(fleet.home, site)
+        claim = claim_of(FleetCluster.from_object(fleet.add_cluster("demo")))
+        assert quotas.reserve(fleet.namespace, [claim])[claim.uid].reason == "NoQuota"
+        fleet.set_quota(site, hard={"clusters": 0})
+        assert quotas.reserve(fleet.namespace, [claim])[claim.uid].reason == "QuotaExceeded"
+        fleet.set_quota(site, hard={"clusters": 1})
+        assert not quotas.reserve(fleet.namespace, [claim])
+        assert fleet.quota()["used"]["clusters"] == 1
+        assert fleet.quota(site)["used"] == {}
+
+
+def test_growth_is_reserved_before_and_shrinking_released_after_the_hub_reported(fleet: Fleet) -> None:
+    east = fleet.add_hub("east", nodes=6)
+    fleet.set_quota(hard={"nodes": 5})
+    fleet.add_cluster("demo", 2)
+    fleet.reconcile()
+    fleet.report("demo", 2)
+
+    def state() -> tuple[int, int, int]:
+        (assignment,) = fleet.assignments()
+        wanted = assignment["spec"]["nodeSets"]["workers"]["size"]
+        return fleet.quota()["used"]["nodes"], fleet.hub(east)["free"]["nodes"]["fc430"], wanted
+
+    fleet.resize("demo", 4)
+    fleet.reconcile()
+    assert state() == (4, 2, 4)
+    fleet.resize("demo", 6)
+    assert fleet.reconcile()["demo"] == ("refused", "The quota is exceeded: nodes needs 2, 1 of 5 free")
+    assert state() == (4, 2, 4)
+    fleet.resize("demo", 1)
+    fleet.reconcile()
+    assert state() == (4, 2, 1)
+    fleet.report("demo", 3)
+    fleet.reconcile()
+    assert state() == (3, 3, 1)
+    fleet.report("demo", 1)
+    fleet.reconcile()
+    assert state() == (1, 5, 1)
+
+
+def test_growth_waits_for_room_on_the_hub_of_the_cluster(fleet: Fleet) -> None:
+    east = fleet.add_hub("east", nodes=3)
+    fleet.set_quota(hard={})
+    fleet.add_cluster("demo", 2)
+    fleet.reconcile()
+    fleet.add_hub("west", nodes=100)
+    fleet.report("demo", 2)
+    fleet.resize("demo", 4)
+    assert fleet.reconcile()["demo"] == ("waiting", f"The hub {east} cannot grow the cluster: with too few fc430 (best 3 of 4)")
+    assert fleet.cluster("demo")["status"]["hub"] == east
+    assert fleet.assignments()[0]["spec"]["nodeSets"]["workers"]["size"] == 2
+
+
+def test_deleted_cluster_is_released_after_its_hub_has_deleted_it(fleet: Fleet) -> None:
+    east = fleet.add_hub("east")
+    fleet.set_quota(hard={})
+    fleet.add_cluster("demo", 2)
+    fleet.reconcile()
+    (assignment,) = fleet.assignments()
+    fleet.home.patch(assignment, {"metadata": {"finalizers": ["test.openfleet.io/hub"]}})
+    fleet.home.delete(fleet.cluster("demo"))
+    assert fleet.reconcile()["demo"][0] == "deleting"
+    assert fleet.reconcile()["demo"][0] == "deleting"
+    assert fleet.cluster("demo")["status"]["state"] == "Deleting"
+    assert fleet.quota()["used"]["nodes"] == 2
+    assert fleet.hub(east)["clusters"] == 1
+    fleet.home.patch(fleet.assignments()[0], {"metadata": {"finalizers": None}})
+    assert fleet.reconcile()["demo"][0] == "deleted"
+    assert fleet.home.find(API_VERSION, CLUSTER, "demo", fleet.namespace) is None
+    assert fleet.quota() == {"used": {}, "reservations": {}}
+    assert (fleet.hub(east)["clusters"], fleet.hub(east)["free"]["nodes"]["fc430"]) == (0, 10)
+    (record,) = fleet.records()
+    assert record["metadata"]["name"] == assignment["metadata"]["name"]
+    assert {key: record["spec"][key] for key in ("name", "hub", "reason")} == {"name": "demo", "hub": east, "reason": "Deleted"}
+    assert record["spec"]["nodeHours"]["fc430"] >= 0
+
+
+def test_cluster_that_was_never_bound_is_deleted_too(fleet: Fleet) -> None:
+    fleet.set_quota(hard={})
+    fleet.add_cluster("demo")
+    assert fleet.reconcile()["demo"] == ("waiting", "0 of 0 hubs fit")
+    assert fleet.condition("demo", "Scheduled") == ("False", "NoHubFits", "0 of 0 hubs fit")
+    fleet.home.delete(fleet.cluster("demo"))
+    assert fleet.reconcile()["demo"][0] == "deleted"
+    assert fleet.quota()["reservations"] == {}
+
+
+def test_end_of_a_cluster_is_announced_once_and_enforced(fleet: Fleet) -> None:
+    fleet.set_quota(hard={}, maxLifetime="14d")
+    fleet.add_cluster("short", expiresAt=format_time(NOW + timedelta(days=10)))
+    fleet.add_cluster("long", expiresAt=format_time(NOW + timedelta(days=99)))
+
+    def expiring(name: str) -> bool:
+        return "Expiring" in [each["type"] for each in fleet.cluster(name)["status"]["conditions"]]
+
+    assert {result for result, _message in fleet.reconcile(timedelta(days=8)).values()} == {"waiting"}
+    assert (expiring("short"), expiring("long")) == (False, False)
+    for _repeated in range(2):
+        fleet.reconcile(timedelta(days=9, hours=1))
+    assert (expiring("short"), expiring("long")) == (True, False)
+    events = [each for each in fleet.home.list_all("v1", "Event", fleet.namespace) if each["reason"] == "Expired"]
+    assert [(each["type"], each["count"], each["involvedObject"]["name"]) for each in events] == [("Warning", 1, "short")]
+    results = fleet.reconcile(timedelta(days=10, hours=1))
+    assert {name: result for name, (result, _message) in results.items()} == {"short": "expired", "long": "waiting"}
+    assert results["short"][1].endswith(": its expiresAt")
+    assert fleet.reconcile(timedelta(days=14, hours=1))["long"][1].endswith(": the maxLifetime of the quota")
+    assert {result for result, _message in fleet.reconcile(timedelta(days=14, hours=2)).values()} == {"deleted"}
+    assert fleet.quota()["reservations"] == {}
+    # Both were asked to be deleted today, before their ends: only this test moves the time.
+    assert {record["spec"]["name"] for record in fleet.records()} == {"short", "long"}
+
+
+def test_denied_tenant_gets_nothing_new_and_loses_its_clusters_later(fleet: Fleet) -> None:
+    fleet.set_quota(hard={})
+    fleet.add_cluster("old", 1)
+    fleet.reconcile()
+    fleet.set_quota(hard={}, denied={"reason": "unpaid", "deleteAfter": format_time(NOW + timedelta(days=30))})
+    fleet.add_cluster("new", 1)
+    results = fleet.reconcile()
+    assert results["new"] == ("refused", "The tenant gets no further clusters and nodes: unpaid")
+    assert results["old"][0] == "waiting"
+    fleet.resize("old", 2)
+    assert fleet.reconcile()["old"][0] == "refused"
+    results = fleet.reconcile(timedelta(days=31))
+    assert {result for result, _message in results.values()} == {"denied"}
+    assert results["old"][1].endswith(": the tenant is denied, unpaid")
+
+
+# Interrupted runs
+
+
+def test_run_that_was_killed_after_its_reservation_is_continued_on_the_same_hub(fleet: Fleet) -> None:
+    hubs = [fleet.add_hub(name) for name in ("east", "west")]
+    fleet.set_quota(hard={})
+    fleet.add_cluster("demo", 1)
+    (cluster,) = list_clusters(fleet.home, fleet.namespace)
+    HubStore(fleet.home).reserve(hubs[0], [cluster], NOW)
+    sweep(fleet.home, fleet.namespace)
+    assert fleet.hub(hubs[0])["clusters"] == 1  # another process may be about to bind it
+    fleet.reconcile()
+    assert fleet.cluster("demo")["status"]["hub"] == hubs[0]
+
+
+def test_run_that_was_killed_after_the_binding_is_completed(fleet: Fleet) -> None:
+    east = fleet.add_hub("east")
+    fleet.set_quota(hard={})
+    fleet.add_cluster("demo", 1)
+    fleet.reconcile()
+    fleet.home.delete(fleet.assignments()[0])
+    fleet.reconcile()
+    assert [each["metadata"]["namespace"] for each in fleet.assignments()] == [hub_namespace(east)]
+
+
+def test_of_two_processes_that_choose_different_hubs_one_binds(fleet: Fleet) -> None:
+    east, west = fleet.add_hub("east"), fleet.add_hub("west", schedulable=False)
+    fleet.set_quota(hard={})
+    fleet.add_cluster("demo", 1)
+    stale = observe(fleet.home, fleet.namespace)
+    fleet.reconcile()
+    only_west = {name: each for name, each in stale.hubs.items() if name == west}
+    late = replace(stale, hubs={west: replace(only_west[west], schedulable=True)})
+    (placed,) = Placer(fleet.home).place(stale.clusters, late)
+    assert placed.choice.hub == fleet.cluster("demo")["status"]["hub"] == east
+    assert [each["metadata"]["namespace"] for each in fleet.assignments()] == [hub_namespace(east)]
+    assert (fleet.hub(east)["clusters"], fleet.hub(west)["clusters"]) == (1, 0)
+
+
+def test_sweep_releases_what_no_cluster_has_and_restores_what_clusters_lost(fleet: Fleet) -> None:
+    east = fleet.add_hub("east")
+    fleet.set_quota(hard={"clusters": 2})
+    for name in ("gone", "kept"):
+        fleet.add_cluster(name, 1)
+    fleet.reconcile()
+    gone, kept = (fleet.cluster(name)["metadata"]["uid"] for name in ("gone", "kept"))
+
+    def swept() -> tuple[list[str], list[str], list[str]]:
+        """What changed in the quota and on the hub, and the orphans there. Other tests may have left tenants that are being deleted."""
+        found = sweep(fleet.home, fleet.namespace)
+        return found.quotas.get(fleet.namespace, []), found.hubs.get(east, []), [each.uid for each in found.orphans if each.hub == east]
+
+    fleet.home.patch(fleet.cluster("gone"), {"metadata": {"finalizers": None}})
+    fleet.home.delete(fleet.cluster("gone"))
+    assert swept() == ([], [], [gone])  # the hub still has it
+    assert gone in fleet.quota()["reservations"]
+    fleet.home.delete(next(each for each in fleet.assignments() if each["metadata"]["name"] == gone))
+    assert swept() == ([gone], [gone], [])
+    for kind, name, lost in ((QUOTA, "default", {"reservations": None, "used": {"clusters": 9}}), (HUB, east, {"reservations": None})):
+        namespace = fleet.namespace if kind == QUOTA else None
+        fleet.home.patch(fleet.home.get(API_VERSION, kind, name, namespace), {"status": lost}, subresource="status")
+    fleet.set_quota(hard={"clusters": 0})
+    assert swept() == ([kept], [kept], [])
+    assert (fleet.quota()["used"]["clusters"], fleet.hub(east)["clusters"]) == (1, 1)
+    assert swept() == ([], [], [])
+
+
+# Contention
+
+
+class Watch:
+    """The largest number of reservations that an object ever had, as a watch sees every write."""
+
+    def __init__(self, access: Access, kind: str, name: str, namespace: str | None) -> None:
+        self.most = 0
+        self.reached = threading.Event()
+        self._home = Kube.connect({"kubeconfig": str(access.kubeconfig)})
+        self._item = self._home.get(API_VERSION, kind, name, namespace)
+        since = self._home.list_all(API_VERSION, kind, namespace).resource_version
+        self._events = self._home.watch(API_VERSION, kind, namespace, since=since, seconds=600)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def complete(self) -> int:
+        """Ends when the watch has seen all writes up to now: a last one marks the end."""
+        self._home.patch(self._item, {"metadata": {"labels": {"watched": "completely"}}}, checked=False)
+        self._thread.join(300)
+        assert not self._thread.is_alive()
+        return self.most
+
+    def _run(self) -> None:
+        for event in self._events:
+            if event.object["metadata"].get("uid") == self._item["metadata"]["uid"]:
+                self.most = max(self.most, len(reservations_of(event.object)))
+                if self.most >= KILL_AT:
+                    self.reached.set()
+                if "watched" in event.object["metadata"].get("labels", {}):
+                    return
+
+
+def reservations_of(item: Object) -> Object:
+    found: Object = (item.get("status") or {}).get("reservations") or {}
+    return found
+
+
+@contextmanager
+def two_engines(fleet: Fleet) -> Iterator[list[subprocess.Popen[str]]]:
+    command = [sys.executable, str(ENGINE), str(fleet.access.kubeconfig), fleet.namespace]
+    engines = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _each in range(2)
+    ]
+    try:
+        yield engines
+    finally:
+        for engine in engines:
+            _output, errors = engine.communicate()
+            assert engine.returncode in (0, -signal.SIGKILL), errors
+
+
+@pytest.mark.parametrize("limited", ["quota", "hubs"])
+def test_200_creates_at_once_with_two_engines_and_a_kill_admit_exactly_50(fleet: Fleet, limited: str) -> None:
+    sizes = {"quota": (500, 500), "hubs": (20, 30)}[limited]
+    hubs = [fleet.add_hub(f"hub{number}", clusters=size) for number, size in enumerate(sizes)]
+    fleet.set_quota(hard={"clusters": 50 if limited == "quota" else 500})
+    watches = {"default": Watch(fleet.access, QUOTA, "default", fleet.namespace)}
+    watches |= {name: Watch(fleet.access, HUB, name, None) for name in hubs}
+    with two_engines(fleet) as engines:
+        with ThreadPoolExecutor(16) as clients:
+            list(clients.map(fleet.add_cluster, [f"demo-{number}" for number in range(200)]))
+            assert watches["default"].reached.wait(300)
+            os.kill(engines[0].pid, signal.SIGKILL)
+
+        def decided() -> bool:
+            found = [each["status"] for each in fleet.home.list_all(API_VERSION, CLUSTER, fleet.namespace) if each.get("status")]
+            bound = sum("hub" in each for each in found)
+            return len(found) == 200 and bound == 50
+
+        until(decided, "each cluster is bound or waits")
+    clusters = list_clusters(fleet.home, fleet.namespace)
+    bound = {each.uid: each.hub for each in clusters if each.hub}
+    assert len(bound) == 50
+    limits = {"default": 50 if limited == "quota" else 500, **dict(zip(hubs, sizes, strict=True))}
+    most = {name: watch.complete() for name, watch in watches.items()}
+    assert all(most[name] <= limit for name, limit in limits.items()), most
+    assert max(most.values()) == (50 if limited == "quota" else 200)
+    assigned = {item["metadata"]["name"]: item["metadata"]["namespace"] for item in fleet.home.list_all(API_VERSION, ASSIGNMENT)}
+    assert {uid: assigned.get(uid) for uid in bound} == {uid: hub_namespace(hub) for uid, hub in bound.items()}
+    rooms = {uid: name for name in hubs for uid in fleet.hub(name)["reservations"]}
+    assert rooms == bound
+    assert set(fleet.quota()["reservations"]) == (set(bound) if limited == "quota" else {each.uid for each in clusters})
+    assert fleet.quota()["used"]["clusters"] == len(fleet.quota()["reservations"])
+    waiting = next(each for each in clusters if not each.hub)
+    expected = (
+        ("QuotaReserved", "The quota is exceeded: clusters needs 1, 0 of 50 free")
+        if limited == "quota"
+        else ("Scheduled", "0 of 2 hubs fit: 2 full")
+    )
+    assert fleet.condition(waiting.name, expected[0])[2] == expected[1]
