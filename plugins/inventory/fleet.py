@@ -29,10 +29,13 @@ options:
     description: Namespace of the orders and registries. Defaults to all namespaces.
     type: str
   sources:
-    description: The objects to read. Omit those that the account has no permission to list.
+    description:
+      - The objects to read. Omit those that the account has no permission to list.
+      - V(fleet_clusters) are the C(FleetCluster)s on the home cluster of a fleet, which are on all its hubs. They are in
+        the groups C(fleet_cluster) and C(hub_<hub>) too. Only their hubs have their kubeconfigs.
     type: list
     elements: str
-    choices: [orders, registries]
+    choices: [orders, registries, fleet_clusters]
     default: [orders, registries]
   registry_kind:
     description:

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""All ordered and registered clusters of a hub, for an inventory. It reads no Secret.
+"""All ordered and registered clusters of a hub, and all clusters of a fleet, for an inventory. It reads no Secret.
 
 An order and a registered cluster with the same name and namespace are one cluster.
 """
@@ -21,10 +21,12 @@ from ..registry.model import ClusterRegistry, RegisteredCluster, cluster_result
 from ..registry.store import RegistryStore
 from ..templates.catalogue import Template, resolve
 from ..templates.errors import COLLECTION, TemplateError
+from .kinds import API_VERSION, CLUSTER, HUB
+from .model import FleetCluster, short_template
 
 Result = TypeVar("Result")
 
-ORDERS, REGISTRIES = "orders", "registries"
+ORDERS, REGISTRIES, FLEET = "orders", "registries", "fleet_clusters"
 REGION_LABEL = "topology.kubernetes.io/region"
 PENDING = "Pending"
 UNKNOWN, REGISTERED = "unknown", "registered"
@@ -65,18 +67,14 @@ def list_clusters(
     missing_kinds: list[str] = []
     if ORDERS in sources:
         items = _list_kind(lambda: hub.list_all(names.api_version, "ClusterOrder", namespace), "ClusterOrder", missing_kinds)
-        orders, problems = readable_orders(items, names)
-        for problem in problems:
-            warn(f"skipped an order: {problem}")
-        for order in orders:
-            _add_order(entry(order.name, order.namespace), order, templates)
-        actions = next_actions(hub, names, orders, poll=False)
-        for order, action in zip(orders, actions or (), strict=actions is not None):
-            entry(order.name, order.namespace).variables["fleet_next_action"] = action or ""
+        _add_orders(hub, names, items, templates, entry, warn)
     if REGISTRIES in sources:
         for registry in _list_kind(lambda: RegistryStore(hub, registry_kind).list_valid(namespace, warn), registry_kind, missing_kinds):
-            for cluster in registry.clusters:
-                _add_registered(entry(cluster.name, registry.namespace), registry, cluster)
+            for registered in registry.clusters:
+                _add_registered(entry(registered.name, registry.namespace), registry, registered)
+    if FLEET in sources:
+        for cluster, region in _read_fleet(hub, namespace, missing_kinds):
+            _add_fleet_cluster(entry(cluster.name, cluster.namespace), cluster, region)
     if len(missing_kinds) == len(sources):
         kinds = " or ".join(missing_kinds)
         raise NotFound(f"The hub {hub.target.server} does not have the kind {kinds}: install the CRDs of {COLLECTION}.")
@@ -90,6 +88,56 @@ def _list_kind(read: Callable[[], list[Result]], kind: str, missing_kinds: list[
     except NotFound:
         missing_kinds.append(kind)
         return []
+
+
+def _add_orders(
+    hub: Kube,
+    names: Names,
+    items: list[Object],
+    templates: Mapping[str, Template],
+    entry: Callable[[str, str], InventoryCluster],
+    warn: Callable[[str], None],
+) -> None:
+    orders, problems = readable_orders(items, names)
+    for problem in problems:
+        warn(f"skipped an order: {problem}")
+    for order in orders:
+        _add_order(entry(order.name, order.namespace), order, templates)
+    actions = next_actions(hub, names, orders, poll=False)
+    for order, action in zip(orders, actions or (), strict=actions is not None):
+        entry(order.name, order.namespace).variables["fleet_next_action"] = action or ""
+
+
+def _read_fleet(home: Kube, namespace: str | None, missing_kinds: list[str]) -> list[tuple[FleetCluster, str]]:
+    """The clusters of a fleet, each with the region of its hub."""
+    found = _list_kind(lambda: home.list_all(API_VERSION, CLUSTER, namespace), CLUSTER, missing_kinds)
+    hubs = home.list_all(API_VERSION, HUB) if found else []
+    regions = {item["metadata"]["name"]: item["spec"].get("region", "") for item in hubs}
+    return [(cluster, regions.get(cluster.hub, "")) for cluster in map(FleetCluster.from_object, found)]
+
+
+def _add_fleet_cluster(host: InventoryCluster, cluster: FleetCluster, region: str) -> None:
+    """How to reach the cluster, only its hub knows."""
+    status = cluster.raw.get("status") or {}
+    state, template = status.get("state") or PENDING, short_template(cluster.template)
+    host.variables |= {
+        "fleet_name": cluster.name,
+        "fleet_namespace": cluster.namespace,
+        "fleet_ordered": False,
+        "fleet_registered": False,
+        "fleet_phase": state,
+        "fleet_template": template,
+        "fleet_provider": UNKNOWN,
+        "fleet_region": region,
+        "fleet_hub_name": cluster.hub,
+        "fleet_api_url": str(status.get("apiURL") or ""),
+        "fleet_console_url": str(status.get("consoleURL") or ""),
+        "fleet_running_version": str(status.get("version") or ""),
+    } | host.variables
+    groups = ["fleet_cluster", f"phase_{state.lower()}", f"template_{template}"]
+    groups += [f"hub_{cluster.hub}"] if cluster.hub else []
+    groups += [f"region_{region}"] if region else []
+    host.groups += [group for group in groups if group not in host.groups]
 
 
 def _add_order(cluster: InventoryCluster, order: ClusterOrder, templates: Mapping[str, Template]) -> None:
