@@ -153,12 +153,12 @@ def test_tenant_cannot_change_what_is_the_controllers(fleet: Fleet) -> None:
         assert refusal(lambda made=item | body: tenant.create(made))
 
 
-def test_shipped_resource_quota_counts_clusters(fleet: Fleet) -> None:
-    """The sandbox has no controller that counts the objects of a namespace, and until then the API server refuses each of them."""
-    quota = manifest("fleet/tenant/resource_quota")
-    fleet.home.create(quota | {"metadata": quota["metadata"] | {"namespace": fleet.namespace}})
-    wanted = cluster(fleet.namespace)
-    until(
-        lambda: "count/fleetclusters.fleet.openfleet.io" in refusal(lambda: fleet.home.create(wanted, dry_run=True)),
-        "the API server applies the quota",
-    )
+def test_tenant_has_no_more_clusters_than_the_shipped_resource_quota_says(fleet: Fleet) -> None:
+    quota, name = manifest("fleet/tenant/resource_quota"), "count/fleetclusters.fleet.openfleet.io"
+    assert set(quota["spec"]["hard"]) == {name}
+    metadata = quota["metadata"] | {"namespace": fleet.namespace}
+    created = fleet.home.create(quota | {"metadata": metadata, "spec": {"hard": {name: "1"}}})
+    # The sandbox has no controller that counts what exists.
+    fleet.home.replace(created | {"status": {"hard": {name: "1"}, "used": {name: "1"}}}, "status")
+    second = cluster(fleet.namespace)
+    until(lambda: "exceeded quota" in refusal(lambda: fleet.home.create(second, dry_run=True)), "a second cluster is refused", 60)
