@@ -207,7 +207,7 @@ def score(request: Request, hub: Hub, fitting: Sequence[Hub], weights: Weights) 
 
 def choose(request: Request, hubs: Iterable[Hub], weights: Weights | None = None) -> Choice:
     """The best hub that fits. One that has room reserved for the cluster comes first: an earlier attempt chose it."""
-    known = sorted(hubs, key=lambda hub: hub.name)
+    known = list(hubs)
     obstacles = {hub.name: obstacle(request, hub) for hub in known}
     fitting = [hub for hub in known if obstacles[hub.name] is None]
     explained = _explained([found for found in obstacles.values() if found])

@@ -125,6 +125,8 @@ def test_claim_is_admitted_or_refused_with_the_numbers(case: str) -> None:
 
 def test_admitted_claim_never_shrinks() -> None:
     assert admit(Limits({}), OPEN, [claim("1", clusters=1, nodes=1)]).reservations == OPEN
+    exchanged = admit(Limits({}), OPEN, [Claim("1", "cluster-1", {"clusters": 1, "nodes": 2, "nodes.h100": 2})]).reservations["1"]
+    assert exchanged.amounts == {"clusters": 1, "nodes": 3, "nodes.h100": 2}
 
 
 def test_claim_that_does_not_fit_does_not_block_a_smaller_one() -> None:
