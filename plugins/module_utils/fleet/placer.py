@@ -79,14 +79,22 @@ class Placer:
     def _reserve(
         self, waiting: Sequence[FleetCluster], choices: Mapping[str, Choice], hubs: dict[str, Hub], fleet: ObservedFleet
     ) -> tuple[list[FleetCluster], list[FleetCluster]]:
-        """Reserve on each hub in one write. Returns the clusters with room and those whose room was taken meanwhile."""
+        """Reserve on each hub in one write. Returns the clusters with room and those whose room was taken meanwhile.
+
+        A hub that cannot be written, for example because it was deleted, is not chosen again.
+        """
         by_hub: dict[str, list[FleetCluster]] = {}
         for cluster in waiting:
             if hub := choices[cluster.uid].hub:
                 by_hub.setdefault(hub, []).append(cluster)
+        results = self._home.in_parallel(lambda name: self._hubs.reserve(name, by_hub[name], fleet.now), by_hub)
         reserved, lost = list[FleetCluster](), list[FleetCluster]()
-        for name, chosen in by_hub.items():
-            hubs[name], lacking = self._hubs.reserve(name, chosen, fleet.now)
+        for (name, chosen), result in zip(by_hub.items(), results, strict=True):
+            if isinstance(result, KubeError):
+                del hubs[name]
+                lost += chosen
+                continue
+            hubs[name], lacking = result
             for cluster in chosen:
                 (lost if cluster.uid in lacking else reserved).append(cluster)
         return reserved, lost

@@ -56,25 +56,33 @@ class Reconciler:
 
     def reconcile(self, fleet: ObservedFleet) -> list[Outcome]:
         """Reconcile all observed clusters. The failure of one ends on that one."""
-        default = fleet.quotas.get(self._site_namespace)
-        ends = {each.uid: expiry_of(each, limits_of(fleet.quotas.get(each.namespace), default)) for each in fleet.clusters}
+        ends = self._ends(fleet)
         deleting = [each for each in fleet.clusters if each.is_deleting]
         live = [each for each in fleet.clusters if not each.is_deleting]
-        expired = [each for each in live if is_expired(ends[each.uid], fleet.now)]
-        kept = [each for each in live if not is_expired(ends[each.uid], fleet.now)]
+        expired = [each for each in live if is_expired(ends.get(each.uid), fleet.now)]
+        kept = [each for each in live if not is_expired(ends.get(each.uid), fleet.now)]
+        near = {each.uid: ends[each.uid] for each in kept if is_warned(ends.get(each.uid), each, fleet.now)}
         return [
-            *self._each(deleting, lambda each: self._delete(each, fleet, ends[each.uid])),
+            *self._each(deleting, lambda each: self._delete(each, fleet, ends.get(each.uid))),
             *self._each(expired, lambda each: self._expire(each, ends[each.uid])),
-            *self._accept(kept, fleet, {each.uid: ends[each.uid] for each in kept if is_warned(ends[each.uid], each, fleet.now)}),
+            *self._accept(kept, fleet, near),
         ]
 
-    def _accept(self, clusters: Sequence[FleetCluster], fleet: ObservedFleet, near: Mapping[str, Expiry | None]) -> list[Outcome]:
+    def _ends(self, fleet: ObservedFleet) -> dict[str, Expiry]:
+        """The ends of the clusters that have one, by uid."""
+        default = fleet.quotas.get(self._site_namespace)
+        found = {each.uid: expiry_of(each, limits_of(fleet.quotas.get(each.namespace), default)) for each in fleet.clusters}
+        return {uid: expiry for uid, expiry in found.items() if expiry}
+
+    def _accept(self, clusters: Sequence[FleetCluster], fleet: ObservedFleet, near: Mapping[str, Expiry]) -> list[Outcome]:
         """Reserve quota, choose hubs for clusters without one, and bring the assignments of the others to their specs.
 
         `near` has the clusters that end soon.
         """
         protected, failed = self._protect_all(clusters)
-        refused = self._reserve(protected)
+        refused, errors = self._reserve(protected)
+        failed += [Outcome(each, "failed", errors[each.namespace]) for each in protected if each.namespace in errors]
+        protected = [each for each in protected if each.namespace not in errors]
         admitted = [each for each in protected if each.uid not in refused]
         placed = self._placer.place([each for each in admitted if not each.hub], fleet)
 
@@ -107,15 +115,22 @@ class Reconciler:
             return cluster
         return FleetCluster.from_object(self._home.patch(cluster.raw, {"metadata": {"finalizers": [*finalizers, FINALIZER]}}))
 
-    def _reserve(self, clusters: Iterable[FleetCluster]) -> dict[str, Refusal]:
-        """In one write for each tenant. Returns what was refused, by uid."""
+    def _reserve(self, clusters: Iterable[FleetCluster]) -> tuple[dict[str, Refusal], dict[str, str]]:
+        """In one write for each tenant. Returns what was refused, by uid, and the tenants for which it failed."""
         by_tenant: dict[str, list[FleetCluster]] = {}
         for cluster in in_queue_order(clusters):
             by_tenant.setdefault(cluster.namespace, []).append(cluster)
-        refused: dict[str, Refusal] = {}
-        for namespace, own in by_tenant.items():
-            refused |= self._quotas.reserve(namespace, [claim_of(each) for each in own])
-        return refused
+
+        def reserve(namespace: str) -> Mapping[str, Refusal]:
+            return self._quotas.reserve(namespace, [claim_of(each) for each in by_tenant[namespace]])
+
+        refused, errors = dict[str, Refusal](), dict[str, str]()
+        for namespace, result in zip(by_tenant, self._home.in_parallel(reserve, by_tenant), strict=True):
+            if isinstance(result, KubeError):
+                errors[namespace] = str(result)
+            else:
+                refused |= result
+        return refused, errors
 
     def _report(self, placed: Placed, fleet: ObservedFleet, near: Expiry | None) -> Outcome:
         if placed.error:
@@ -126,9 +141,7 @@ class Reconciler:
         self._write_status(placed.cluster, fleet, choice=placed.choice, expiry=near)
         return Outcome(placed.cluster, "waiting", placed.choice.explanation)
 
-    def _expire(self, cluster: FleetCluster, expiry: Expiry | None) -> Outcome:
-        if expiry is None:
-            raise ValueError("only a cluster with an end expires")
+    def _expire(self, cluster: FleetCluster, expiry: Expiry) -> Outcome:
         self._events.record(cluster.raw, [Event(expiry.reason, expiry.message)])
         self._home.delete(cluster.raw, checked=True)
         return Outcome(cluster, "denied" if expiry.reason == "Denied" else "expired", expiry.message)

@@ -24,6 +24,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds imp
     API_VERSION,
     ASSIGNMENT,
     CLUSTER,
+    FINALIZER,
     HUB,
     QUOTA,
     hub_namespace,
@@ -33,6 +34,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.observe i
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.placer import Placer
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.quota import claim_of
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.quota_store import QuotaStore
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.reconcile import Reconciler
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.sweep import sweep
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 
@@ -80,19 +82,13 @@ def test_cluster_is_admitted_bound_and_assigned_once(fleet: Fleet) -> None:
 def test_refused_cluster_says_the_numbers_and_blocks_no_smaller_one(fleet: Fleet) -> None:
     fleet.add_hub("east")
     fleet.set_quota(hard={"nodes": 4})
-    for name, nodes in (("first", 3), ("large", 2), ("small", 1)):
-        fleet.add_cluster(name, nodes)
+    # Clusters of the same second have no order of age.
+    for priority, (name, nodes) in enumerate((("small", 1), ("large", 2), ("first", 3))):
+        fleet.add_cluster(name, nodes, priority=priority)
     results = fleet.reconcile()
-    assert {name: result for name, (result, _message) in results.items()} == {
-        "first": "scheduled",
-        "large": "refused",
-        "small": "scheduled",
-    }
-    message = "The quota is exceeded: nodes needs 2, 0 of 4 free"
-    assert fleet.condition("large", "QuotaReserved") in (
-        ("False", "QuotaExceeded", message),
-        ("False", "QuotaExceeded", message.replace("0 of", "1 of")),
-    )
+    assert [results[name][0] for name in ("first", "large", "small")] == ["scheduled", "refused", "scheduled"]
+    message = "The quota is exceeded: nodes needs 2, 1 of 4 free"
+    assert fleet.condition("large", "QuotaReserved") == ("False", "QuotaExceeded", message)
     assert fleet.condition("large", "Scheduled")[:2] == ("False", "WaitingForQuota")
     assert fleet.cluster("large")["status"]["state"] == "Pending"
     events = fleet.access.kubectl("get", "events", "-n", fleet.namespace, "-o", "jsonpath={.items[*].reason}").stdout.split()
@@ -267,6 +263,22 @@ def test_of_two_processes_that_choose_different_hubs_one_binds(fleet: Fleet) -> 
     assert placed.choice.hub == fleet.cluster("demo")["status"]["hub"] == east
     assert [each["metadata"]["namespace"] for each in fleet.assignments()] == [hub_namespace(east)]
     assert (fleet.hub(east)["clusters"], fleet.hub(west)["clusters"]) == (1, 0)
+
+
+def test_trouble_with_one_tenant_or_one_hub_ends_there(fleet: Fleet) -> None:
+    east, west = fleet.add_hub("east", clusters=100), fleet.add_hub("west")
+    fleet.set_quota(hard={})
+    fleet.add_cluster("demo")
+    observed = observe(fleet.home, fleet.namespace)
+    fleet.home.delete({"apiVersion": API_VERSION, "kind": HUB, "metadata": {"name": east}})
+    missing = replace(observed.clusters[0], namespace="no-such-tenant", uid="other", raw=observed.clusters[0].raw | {"status": {}})
+    missing.raw["metadata"] = missing.raw["metadata"] | {"finalizers": [FINALIZER]}
+    outcomes = Reconciler(fleet.home, fleet.namespace).reconcile(replace(observed, clusters=(missing, *observed.clusters)))
+    assert sorted((each.cluster.namespace, each.result) for each in outcomes) == [
+        ("no-such-tenant", "failed"),
+        (fleet.namespace, "scheduled"),
+    ]
+    assert fleet.cluster("demo")["status"]["hub"] == west
 
 
 def test_sweep_releases_what_no_cluster_has_and_restores_what_clusters_lost(fleet: Fleet) -> None:
