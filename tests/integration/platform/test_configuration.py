@@ -36,7 +36,7 @@ def test_check_mode_plans_everything_on_an_empty_platform_and_writes_nothing(eit
     planned = either.run(document(), check=True)
     assert (either.platform.writes(), content_of(either.platform)) == ([], before)
     done = either.run(document())
-    assert [change.called for change in planned.plan.changes] == [change.called for change in done.plan.changes]
+    assert [change.called for change in planned.changes] == [change.called for change in done.changes]
 
 
 def test_a_change_by_hand_is_planned_and_reverted_field_by_field(runs: Runs) -> None:
@@ -45,7 +45,7 @@ def test_a_change_by_hand_is_planned_and_reverted_field_by_field(runs: Runs) -> 
     number = runs.platform.controller_store.named("job_templates", name="create-0")["id"]
     request(runs.platform, "PATCH", f"job_templates/{number}/", limit="by hand", extra_vars="{}")
     request(runs.platform, "POST", f"job_templates/{number}/instance_groups/", id=1)
-    planned = runs.run(document(), check=True).plan.changes
+    planned = runs.run(document(), check=True).changes
     assert [(change.called, sorted(each.field for each in change.fields)) for change in planned] == [
         ("job template create-0", ["extra_vars", "instance_groups"])
     ]

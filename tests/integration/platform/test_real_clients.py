@@ -55,7 +55,7 @@ def ours() -> list[str]:
 
 def differences(runs: Runs) -> list[str]:
     """The objects that a run would change on a platform that another client configured."""
-    return [change.called for change in runs.run(controller_part(), check=True).plan.changes]
+    return [change.called for change in runs.run(controller_part(), check=True).changes]
 
 
 def test_what_the_modules_of_awx_wrote_is_what_we_would_have_written(ours: list[str]) -> None:

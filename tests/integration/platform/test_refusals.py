@@ -74,7 +74,7 @@ def test_it_is_refused_before_anything_is_written(either: Runs, prepare: Callabl
 def test_a_password_and_an_application_are_accepted_instead_of_a_token(platform_with_application: tuple[Runs, dict[str, str]]) -> None:
     runs, access = platform_with_application
     runs.access = access
-    assert runs.run(document(), check=True).plan.changes
+    assert runs.run(document(), check=True).changes
 
 
 @pytest.fixture(params=["password", "application"])

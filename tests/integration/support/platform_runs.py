@@ -45,10 +45,10 @@ class Runs:
         self.ledger = ledger or LedgerInMemory()
         self.access: dict[str, Any] = {"token": platform.token()}
 
-    def run(self, content: Content, *, check: bool = False) -> configuration.Configured:
+    def run(self, content: Content, *, check: bool = False) -> configuration.Plan:
         return configuration.configure(self.api(), self.ledger, content, check_mode=check)
 
-    def remove(self) -> configuration.Configured:
+    def remove(self) -> configuration.Plan:
         return configuration.remove(self.api(), self.ledger, check_mode=False)
 
     def api(self) -> PlatformApi:
