@@ -20,6 +20,7 @@ from .event_rows import (
 )
 from .host_rows import host_claims
 from .order_rows import contention, fifty_orders, one_order, usual_way
+from .platform_rows import unchanged_platform
 from .s3_rows import s3_coordination
 from .sandbox_rows import control_planes, many_status_only
 from .timing import report, table
@@ -42,6 +43,7 @@ def main() -> int:
                 *contention(load),
                 *host_claims(load),
                 *s3_coordination(load),
+                *unchanged_platform(load),
             ]
             table(rows)
             table(recovery)
