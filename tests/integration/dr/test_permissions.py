@@ -60,7 +60,7 @@ def text_of(missing: Missing, account: str, site_namespace: str) -> str:
         where = f'.* in the namespace "{site_namespace if namespace == SITE else namespace}"' if namespace else ""
         return f'cannot {permission.verb} resource "{permission.resource}"{where}'
     verb = {"update": "replace"}.get(permission.verb, permission.verb)
-    return f"{verb} {KINDS[permission.resource]}.*no permission"
+    return f"{verb} {KINDS.get(permission.resource, permission.resource)}.*no permission"
 
 
 class Account:
