@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
+from ansible_collections.openfleet.clusters.plugins.module_utils.registry.model import REGISTRY
+from ansible_collections.openfleet.clusters.plugins.module_utils.registry.store import RegistryStore
 
 from ..support.dr_controllers import running, until
 from ..support.dr_run import Recovery, recovery
@@ -33,10 +35,15 @@ def test_one_leads_also_for_requests_on_the_other_cluster_which_shows_it_and_tak
     def phase(site: str) -> str:
         return str(dr.drpc(site)["status"]["phase"])
 
+    def health(site: str) -> dict[str, str]:
+        registry = RegistryStore(dr.sites[site].kube, REGISTRY).get(dr.namespace, "peers")
+        return {name: found.reason for name, found in registry.health.items()}
+
     async def scenario() -> None:
-        async with running(dr, "west") as seen:
-            async with running(dr, "east", endpoint_url=f"http://127.0.0.1:{to_store.port}") as events:
+        async with running(dr, "west", registry_namespace=dr.namespace) as seen:
+            async with running(dr, "east", endpoint_url=f"http://127.0.0.1:{to_store.port}", registry_namespace=dr.namespace) as events:
                 await until(lambda: shows("east", "Deployed", "Completed") and shows("west", "Deployed", "Completed"), "the deployment")
+                await until(lambda: health("east") == health("west") == {"east": "Healthy", "west": "Healthy"}, "the check of the peers")
                 assert any(event["type"] == "leader_acquired" and event["holder"] == "east" for event in events)
                 assert any(event["type"] == "placement_reconciled" and "make east primary" in event["actions"] for event in events)
                 if not any(event["type"] == "leader_acquired" for event in seen):

@@ -40,4 +40,5 @@ def test_rulebook_of_disaster_recovery_follows_the_placement_controls_of_its_clu
     assert arguments.pop("site_namespace") == "openfleet-system"
     given = coordination.Settings.from_arguments(arguments)
     assert (given.follow_drpcs, given.holder, given.cluster) == (True, "east", "east")
+    assert given.registry_namespace == "openfleet-system", "the health of the peers is kept current"
     assert given.store["bucket"] == "coordination" and given.store["endpoint_url"] == "https://s3.example.com"
