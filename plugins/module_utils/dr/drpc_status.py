@@ -28,6 +28,7 @@ LAST_CLUSTER = "drplacementcontrol.ramendr.openshift.io/last-app-deployment-clus
 WAITING = "Waiting"
 BUCKET_FAILED = "BucketUnavailable"
 BUCKET_REMEDY = "The bucket with the state cannot be used, and nothing is done without it. Restore it or the access to it. "
+LAST_ACTION = "ramendr.openshift.io/last-action"  # a label: ramenctl reads what a test failover is reverted to
 REFRESH = timedelta(minutes=10)
 GROUP_SYNC = ("lastGroupSyncTime", "lastGroupSyncDuration", "lastGroupSyncBytes")
 OF_HOME = ("resourceConditions", "lastKubeObjectProtectionTime", *GROUP_SYNC)
@@ -113,12 +114,14 @@ def release(kube: Kube, drpc: Object) -> bool:
 
 def _show_metadata(kube: Kube, drpc: Object, state: State) -> Object | None:
     metadata = drpc["metadata"]
-    finalizers, annotations = metadata.get("finalizers") or [], metadata.get("annotations") or {}
+    finalizers, annotations, labels = metadata.get("finalizers") or [], metadata.get("annotations") or {}, metadata.get("labels") or {}
     changes: Object = {}
     if FINALIZER not in finalizers and "deletionTimestamp" not in metadata:
         changes["finalizers"] = [*finalizers, FINALIZER]
     if state.home and annotations.get(LAST_CLUSTER) != state.home:
         changes["annotations"] = {LAST_CLUSTER: state.home}
+    if labels.get(LAST_ACTION, "") != state.last_action:
+        changes["labels"] = {LAST_ACTION: state.last_action or None}
     return kube.patch(drpc, {"metadata": changes}) if changes else None
 
 

@@ -37,11 +37,17 @@ class Intent:
     kube_objects: Object | None = None
     volsync: Object | None = None
     group: str = ""
+    network_mapping: str = ""  # a ConfigMap with addresses to translate
 
     @property
     def discovered(self) -> bool:
         """Whether a person manages the application, and so cleans it up where it is no longer wanted."""
         return bool(self.protected_namespaces)
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """All namespaces that are protected."""
+        return self.protected_namespaces or (self.namespace,)
 
     @property
     def target(self) -> str:
@@ -72,6 +78,7 @@ class Policy:
     valid: bool = True
     deleting: bool = False
     replication: Object = field(default_factory=dict)  # class selectors and peer classes for the VolumeReplicationGroups
+    network_mapping: str = ""  # a ConfigMap with addresses to translate
 
     @property
     def synchronous(self) -> bool:
@@ -125,6 +132,15 @@ class GroupMember:
 
 
 @dataclass(frozen=True)
+class Neighbor:
+    """Another DRPlacementControl that protects a common namespace on a common cluster, one of the two from the namespace for operations."""
+
+    name: str
+    namespaces: tuple[str, ...]  # those in common
+    begun: bool  # whether its first deployment has begun
+
+
+@dataclass(frozen=True)
 class Observations:
     """What was read for one step. The time is data too."""
 
@@ -138,6 +154,7 @@ class Observations:
     region: str = ""  # of the cluster that acts
     ops_namespace: str = ""  # whose DRPlacementControls may protect other namespaces
     stamps: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # epoch and revision of workloads that were scaled
+    neighbors: tuple[Neighbor, ...] = ()  # read only before the first deployment
 
     def answer(self, cluster: str) -> Answer:
         return self.vrgs.get(cluster) or Unreachable("it was not asked")

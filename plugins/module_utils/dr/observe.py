@@ -14,18 +14,18 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..common.types import Object
-from ..coordination.documents import DocumentStore, WorkloadRef
-from ..coordination.state import StateStore
+from ..coordination.documents import WorkloadRef
 from ..kube.client import Kube
 from ..kube.errors import NotFound
 from ..s3.store import ObjectStore
 from .answers import Answer, Found, ListAnswer, Listed, Unauthorized, Unknown, Unreachable
 from .copies import Asked
-from .interfaces import ObjectRef
+from .interfaces import Decision, ObjectRef
 from .kinds import DR_CLUSTER, DR_POLICY, DRPC, RAMEN
 from .kinds import VRG as VRG_KIND
 from .model import GroupMember, Intent, Member, Observations, Placed, Policy
 from .modes import Access
+from .neighbors import find_neighbors, recorded_state
 from .readers import read_intent, read_policy, read_workload
 from .settings import DIRECT
 from .stamps import stamps_of
@@ -85,12 +85,13 @@ class Observer:
     def members(self, clusters: Sequence[str], own: Object | None, intent: Intent | None) -> Observed:
         """Everything of all members, at once."""
         reader, direct = self._access.reader, self._access.mode == DIRECT
-        namespaces = (intent.protected_namespaces if intent else ()) or (self._workload.namespace,)
+        namespaces = intent.namespaces if intent else (self._workload.namespace,)
         reads: list[Callable[[Sequence[str]], Mapping[str, Any]]] = [
             lambda names: reader.get(names, self._ref(VRG_KIND)),
             lambda names: reader.get(names if direct else (), self._ref(DRPC)),
         ]
-        for namespace in namespaces:
+        # A hub starts and stops workloads by their placement, and its views are of single objects.
+        for namespace in namespaces if direct else ():
             reads += [lambda names, kind=kind, space=namespace: reader.list(names, APPS, kind, space) for kind in KINDS]  # type: ignore[misc]
         vrgs, copies, *lists = self._ask_all(clusters, reads)
         silent = {name: vrgs[name] for name in clusters if name in self._silent}
@@ -106,10 +107,11 @@ class Observer:
         )
 
     def observations(self, observed: Observed, drpc: Object, intent: Intent, state: State, policy: Policy) -> Observations:
-        decision = self._access.placement.read(drpc)
+        # Once the DRPlacementControl is gone, so is the reference to its placement.
+        decision = self._access.placement.read(drpc) if "spec" in drpc else Decision()
         # The stores are read only while the state is rebuilt: later one of them may be that of a dead site.
         stored, where = self._newest(policy) if state.phase in (Phase.NONE, Phase.WAIT_FOR_USER) else (None, "")
-        member = policy.member(observed.own)
+        member, ops = policy.member(observed.own), self._access.settings.ops_namespace
         return Observations(
             now=self._kube.server_time() or datetime.now(UTC),
             vrgs=observed.vrgs,
@@ -119,8 +121,9 @@ class Observer:
             stored_cluster=where,
             group=self._group(intent),
             region=member.region if member else "",
-            ops_namespace=self._access.settings.ops_namespace,
+            ops_namespace=ops,
             stamps=stamps_of(observed.controllers),
+            neighbors=() if state.home or state.request else find_neighbors(self._kube, self._store, intent, policy, ops),
         )
 
     def silence(self, cluster: str, why: Unknown) -> None:
@@ -142,8 +145,7 @@ class Observer:
         )
 
     def _asked(self, intent: Intent) -> Intent:
-        workload = WorkloadRef(intent.namespace, intent.name)
-        asked = asked_of(StateStore(DocumentStore(self._store, workload.identity()), workload).read().intent)
+        asked = asked_of(recorded_state(self._store, intent).intent)
         return asked.apply_to(intent) if asked.number else intent
 
     def _ask_all(self, clusters: Sequence[str], reads: Iterable[Callable[[Sequence[str]], Mapping[str, Any]]]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..common.types import Object
 from .model import Intent, Member, Policy, Workload
-from .vocabulary import ENDED_EPOCH, GROUP_LABEL
+from .vocabulary import ENDED_EPOCH, GROUP_LABEL, NETWORK_MAPPING
 from .vrg import StorageTarget, is_true, read_conditions
 
 FENCES = ("Fenced", "ManuallyFenced")
@@ -33,6 +33,7 @@ def read_intent(drpc: Object) -> Intent:
         kube_objects=spec.get("kubeObjectProtection"),
         volsync=spec.get("volSyncSpec"),
         group=(metadata.get("labels") or {}).get(GROUP_LABEL, ""),
+        network_mapping=(metadata.get("annotations") or {}).get(NETWORK_MAPPING, ""),
     )
 
 
@@ -53,6 +54,7 @@ def read_policy(policy: Object, clusters: Iterable[Object]) -> Policy:
         valid=is_true(read_conditions(status), "Validated", metadata.get("generation", 0)),
         deleting="deletionTimestamp" in metadata,
         replication=_replication(spec, status),
+        network_mapping=str((spec.get("networkMappingRef") or {}).get("name") or ""),
     )
 
 

@@ -17,6 +17,8 @@ DRPC_UID = "drplacementcontrol.ramendr.openshift.io/drpc-uid"
 DESTINATION = "drplacementcontrol.ramendr.openshift.io/destination-cluster"
 # DRPlacementControls with the same value of this label share their storage, and only move together.
 GROUP_LABEL = "ramendr.openshift.io/global-vgr"
+# Annotation of a DRPlacementControl: a ConfigMap with addresses of virtual machines on the other cluster
+NETWORK_MAPPING = "drplacementcontrol.ramendr.openshift.io/network-mapping"
 RETAINED = "RetainedForFailover"  # the reason of a decision that keeps the workload on its old cluster
 
 

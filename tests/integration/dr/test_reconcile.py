@@ -76,6 +76,7 @@ def test_deployment_reaches_every_copy_and_is_shown_as_ramen_shows_it(dr: Recove
         "generation": 0,
         "protectedpvcs": ["app"],
     }
+    assert dr.state().decision["reason"] == "east is the preferred cluster"
     metadata = dr.drpc("east")["metadata"]
     assert metadata["annotations"]["drplacementcontrol.ramendr.openshift.io/last-app-deployment-cluster"] == "east"
     assert "drpc.ramendr.openshift.io/finalizer" in metadata["finalizers"]
@@ -116,6 +117,7 @@ def test_failover_from_a_dead_cluster_its_return_relocation_home_and_the_end(dep
     dr.lead_until("west", epoch, "FailedOver", "Completed")
     assert app.get("east")["spec"]["replicationState"] == "secondary" and not app.app.runs(dr.sites["east"].kube)
     app.until_read("east", "after")
+    assert dr.drpc("west")["metadata"]["labels"] == {"ramendr.openshift.io/last-action": "Failover"}, "for ramenctl"
     dr.watch("east")
     assert dr.conditions("east")["RequestAccepted"] == ("False", "Superseded"), "its spec has not asked for this"
 

@@ -11,6 +11,7 @@ DRPC: Object = {
         "uid": "uid-1",
         "generation": 4,
         "labels": {"ramendr.openshift.io/global-vgr": "global-1"},
+        "annotations": {"drplacementcontrol.ramendr.openshift.io/network-mapping": "addresses"},
     },
     "spec": {
         "placementRef": {"name": "placement"},

@@ -11,6 +11,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.step
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import (
     GroupMember,
     Intent,
+    Neighbor,
     Observations,
     Placed,
     Policy,
@@ -284,6 +285,13 @@ CASES = [
         samples.intent(protected_namespaces=("shop", "bank")),
         State(epoch=1),
         observed(None, None, placed=Placed(), ops_namespace="ops"),
+    ),
+    Case(
+        "NamespacesFree",
+        "a namespace that another DRPlacementControl protects already",
+        samples.intent(),
+        State(epoch=1),
+        observed(None, None, placed=Placed(), neighbors=(Neighbor("ops/all", ("shop",), begun=True),)),
     ),
     Case("NoNewerStamp", "an object that a later leader has written", samples.intent(), settled(), observed(vrg(epoch=2), None)),
 ]

@@ -30,6 +30,7 @@ def test_an_intent() -> None:
         kube_objects={"captureInterval": "5m"},
         volsync={"disabled": True},
         group="global-1",
+        network_mapping="addresses",
     )
     assert read_intent(DRPC).target == "west"
     assert read_intent(DRPC).discovered
@@ -42,6 +43,8 @@ def test_a_policy() -> None:
     assert policy.clusters == ("east", "west")
     assert (policy.valid, policy.synchronous, policy.interval) == (True, False, timedelta(hours=2))
     assert policy.member("west") == Member("west")
+    mapped = DRPOLICY | {"spec": DRPOLICY["spec"] | {"networkMappingRef": {"name": "addresses"}}}
+    assert (policy.network_mapping, read_policy(mapped, []).network_mapping) == ("", "addresses")
     assert policy.replication == {
         "schedulingInterval": "2h",
         "replicationClassSelector": {"matchLabels": {"class": "fast"}},

@@ -36,6 +36,8 @@ def conditions(context: Context, state: State, waits: Sequence[Wait]) -> dict[st
     result = {"Available": _available(state), "PeerReady": _peer_ready(state), "Protected": protected(context)}
     if context.intent.group:
         result["GlobalAction"] = _global_action(waits)
+    if mapping := context.intent.network_mapping or context.policy.network_mapping:
+        result["NetworkMappingLoaded"] = _network_mapping(mapping)
     return result | {"Waiting": _waiting(waits)}
 
 
@@ -86,6 +88,12 @@ def _global_action(waits: Sequence[Wait]) -> ConditionState:
     if wait:
         return ConditionState(FALSE, "ConsensusNotReached", str(wait))
     return ConditionState(TRUE, "ConsensusReached", "No DRPlacementControl of the group asks for something else")
+
+
+def _network_mapping(name: str) -> ConditionState:
+    """Ramen translates static addresses of virtual machines. Here nothing does, and a move must not look as if it had."""
+    message = f"The ConfigMap {name} is not used: virtual machines keep their addresses. Change them after a failover or relocation."
+    return ConditionState(FALSE, "NotSupported", message)
 
 
 def _waiting(waits: Sequence[Wait]) -> ConditionState:

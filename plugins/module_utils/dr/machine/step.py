@@ -18,6 +18,7 @@ from .context import Context, Outcome
 from .deletion import delete, sweep
 from .deploy import begin_deployment
 from .gates import closed, first_closed, gate
+from .namespaces import NAMESPACE_GATES
 from .procedures import PROCEDURES, complete
 from .rebuild import is_rebuilt, rebuild
 from .requests import consider
@@ -41,19 +42,6 @@ def no_newer_stamp(context: Context) -> Wait | None:
     )
 
 
-@gate("NamespacesAllowed")
-def namespaces_allowed(context: Context) -> Wait | None:
-    """A permission to create DRPlacementControls in one namespace is none for the volumes and workloads of others."""
-    intent, ops = context.intent, context.observations.ops_namespace
-    others = [name for name in intent.protected_namespaces if name != intent.namespace]
-    if not others or intent.namespace == ops:
-        return None
-    return closed(
-        f"A DRPlacementControl in {intent.namespace} cannot protect {', '.join(others)}",
-        f"Create it in {ops or 'the namespace for that'}, the ops_namespace of dr-settings",
-    )
-
-
 def step(intent: Intent, state: State, observations: Observations, policy: Policy) -> Step:
     """What to record, or what to do, and what it waits for."""
     context = Context(intent, state, observations, policy)
@@ -71,7 +59,7 @@ def _decide(context: Context) -> Outcome:
         return Outcome(waits=(wait,))
     if ending := delete(context):
         return ending
-    if wait := first_closed(context, ("NamespacesAllowed",)):
+    if wait := first_closed(context, NAMESPACE_GATES):
         return Outcome(waits=(wait,))
     return rebuild(context) or _proceed(context)
 
