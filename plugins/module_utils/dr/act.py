@@ -11,7 +11,7 @@ from ..common.types import Object
 from ..coordination.documents import WorkloadRef
 from ..s3.errors import Fenced
 from .answers import Unknown
-from .interfaces import Deployed, ObjectRef, Outcome, Refused, Stamp, Superseded
+from .interfaces import BadPlacement, Deployed, ObjectRef, Outcome, Refused, Stamp, Superseded
 from .kinds import DRPC, RAMEN
 from .kinds import VRG as VRG_KIND
 from .model import Action, DeleteVRG, DeployVRG, ReleaseDRPC, SetPlacement, StartWorkload, StopWorkload
@@ -81,6 +81,8 @@ class Actor:
         self._release = release
         self._acting = acting
         self._stamp = Stamp(state.uid, state.epoch, state.revision)
+        self._leftovers = state.leftovers
+        self._ref = ObjectRef(RAMEN, VRG_KIND, workload.namespace, workload.name)
 
     def do(self, actions: tuple[Action, ...]) -> Acted:
         """All actions in order. A cluster that stops answering is skipped; SupersededError if a later leader acts."""
@@ -135,19 +137,32 @@ class Actor:
             case DeployVRG(cluster, spec, owner, adopts):
                 return self._deploy(cluster, spec, replace(_adopting(self._stamp, adopts), drpc_uid=owner))
             case DeleteVRG(cluster, adopts):
-                ref = ObjectRef(RAMEN, VRG_KIND, self._workload.namespace, self._workload.name)
-                return self._access.deployer.delete(cluster, ref, _adopting(self._stamp, adopts))
+                return self._access.deployer.delete(cluster, self._ref, _adopting(self._stamp, adopts))
             case SetPlacement(cluster, retained):
-                return Deployed(self._place(cluster, retained))
+                return self._place(cluster, retained)
             case StartWorkload(cluster) | StopWorkload(cluster):
                 return self._scale(cluster, started if isinstance(action, StartWorkload) else stopped)
-        return Deployed(self._release())
+        return self._end()
 
     def _deploy(self, cluster: str, spec: Object, stamp: Stamp) -> Outcome:
         metadata = {"name": self._workload.name, "namespace": self._workload.namespace}
         return self._access.deployer.apply(cluster, {"apiVersion": RAMEN, "kind": VRG_KIND, "metadata": metadata, "spec": spec}, stamp)
 
-    def _place(self, cluster: str, retained: str) -> bool:
+    def _end(self) -> Outcome:
+        """Nothing is read any more. What a member that does not answer has left is deleted when it returns."""
+        for name in self._leftovers:
+            self._access.deployer.delete_later(name, self._ref, self._stamp)
+        self._access.reader.forget(tuple(self._observed.vrgs), self._ref)
+        return Deployed(self._release())
+
+    def _place(self, cluster: str, retained: str) -> Outcome:
+        try:
+            self._change_placement(cluster, retained)
+        except BadPlacement as error:
+            return Refused(str(error))
+        return Deployed(changed=True)
+
+    def _change_placement(self, cluster: str, retained: str) -> None:
         placement, before = self._access.placement, self._access.placement.read(self._drpc)
         gone = [name for name in (before.cluster, *before.retained) if name and name not in (cluster, retained)]
         for name in gone:
@@ -156,7 +171,6 @@ class Actor:
             placement.retain(self._drpc, retained, self._stamp)
         if cluster:
             placement.set(self._drpc, cluster, self._stamp)
-        return True
 
     def _scale(self, cluster: str, scaled: Callable[[Object], Object]) -> Outcome:
         changed = False

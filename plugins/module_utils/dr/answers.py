@@ -41,6 +41,11 @@ class Unreachable:
 
 
 @dataclass(frozen=True)
+class Pending(Unreachable):
+    """A hub has no answer yet, because the cluster was just asked, or was just told to change the object."""
+
+
+@dataclass(frozen=True)
 class Unauthorized:
     """The cluster refuses the credentials or the request, or there are no valid credentials for it."""
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from ..common.types import Object
 from ..kube.errors import KubeError, Unexpected
 from ..s3.errors import S3Error
-from .answers import Answer, Found, ListAnswer, Listed, Unauthorized, Unreachable
+from .answers import Answer, Found, ListAnswer, Listed, Pending, Unauthorized, Unreachable
 from .interfaces import Cluster, ClusterDirectory, Decision, ObjectRef, Placement, ResourceReader, Stamp
 
 Result = TypeVar("Result")
@@ -105,7 +105,7 @@ class ComparingReader:
             str(ref),
             lambda: both.active.reader.get(clusters, ref),
             lambda other: other.reader.get(clusters, ref),
-            lambda one, two: answer_differences(one, two, both.names()),
+            lambda one, two: answer_differences(*_reported(one, two), both.names()),
         )
 
     def list(self, clusters: Sequence[str], api_version: str, kind: str, namespace: str = "") -> Mapping[str, ListAnswer]:
@@ -114,7 +114,7 @@ class ComparingReader:
             f"all {kind}",
             lambda: both.active.reader.list(clusters, api_version, kind, namespace),
             lambda other: other.reader.list(clusters, api_version, kind, namespace),
-            lambda one, two: list_differences(one, two, both.names()),
+            lambda one, two: list_differences(*_reported(one, two), both.names()),
         )
 
     def forget(self, clusters: Sequence[str], ref: ObjectRef) -> None:
@@ -147,6 +147,13 @@ class ComparingPlacement:
         return self._active.clear(drpc, cluster, stamp)
 
 
+def _reported(one: Mapping[str, Result], two: Mapping[str, Result]) -> tuple[dict[str, Result], dict[str, Result]]:
+    """The answers of clusters that a hub has an answer of already. The next reconcile compares the others."""
+    pending = {name for answers in (one, two) for name, answer in answers.items() if isinstance(answer, Pending)}
+    first, second = ({name: answer for name, answer in answers.items() if name not in pending} for answers in (one, two))
+    return first, second
+
+
 def cluster_differences(one: Sequence[Cluster], two: Sequence[Cluster], modes: tuple[str, str]) -> list[str]:
     ones, twos = ({cluster.name: cluster for cluster in clusters} for clusters in (one, two))
     found = []
@@ -171,7 +178,7 @@ def answer_differences(one: Mapping[str, Answer], two: Mapping[str, Answer], mod
     for name in sorted({*one, *two}):
         first, second = one.get(name), two.get(name)
         if isinstance(first, Found) and isinstance(second, Found):
-            found += [f"{name} has another {path} by {modes[1]}" for path in _paths(first.item, second.item)]
+            found += [f"{name} has another {path} by {modes[1]}" for path in _object_paths(first.item, second.item)]
         elif type(first) is not type(second):
             found.append(f"{name}: {_both(modes, _described(first), _described(second))}")
     return found
@@ -191,6 +198,12 @@ def _by_name(answers: Mapping[str, ListAnswer]) -> dict[str, Answer]:
         else:
             single[cluster] = answer
     return single
+
+
+def _object_paths(one: Object, two: Object) -> Iterator[str]:
+    """The status of another version of the object was reported at another time, and is not compared."""
+    versions = [item["metadata"].get("resourceVersion") for item in (one, two)]
+    yield from (path for path in _paths(one, two) if versions[0] == versions[1] or not path.startswith("status"))
 
 
 def _paths(one: Any, two: Any, path: tuple[str, ...] = ()) -> Iterator[str]:

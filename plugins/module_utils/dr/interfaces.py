@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol, Union
 
 from ..common.types import Object
+from ..kube.errors import KubeError
 from .answers import Answer, ListAnswer, Unauthorized, Unreachable
 
 
@@ -93,6 +94,10 @@ class Decision:
     retained: tuple[str, ...] = ()
 
 
+class BadPlacement(KubeError):
+    """The placement of a DRPlacementControl cannot be used. Nothing was changed."""
+
+
 class ClusterDirectory(Protocol):
     """The clusters that workloads can be placed on."""
 
@@ -116,19 +121,21 @@ class ResourceDeployer(Protocol):
     """Writes one object of one cluster. Both calls can be repeated, and never replace a newer stamp.
 
     `apply` creates the namespace of the object if it is missing. `delete` begins the deletion; the object is gone when
-    a reader answers Absent.
+    a reader answers Absent. `delete_later` is for a cluster that does not answer, at the end of a protection.
     """
 
     def apply(self, cluster: str, item: Object, stamp: Stamp) -> Outcome: ...
 
     def delete(self, cluster: str, ref: ObjectRef, stamp: Stamp) -> Outcome: ...
 
+    def delete_later(self, cluster: str, ref: ObjectRef, stamp: Stamp) -> None: ...
+
 
 class Placement(Protocol):
     """The placement decision of a DRPlacementControl. Each change returns whether it changed the decision.
 
     `set` places the workload on a cluster, `retain` ends the placement there but keeps the copy, `clear` removes the
-    cluster from the decision.
+    cluster from the decision. All three raise BadPlacement if the decision cannot be changed.
     """
 
     def read(self, drpc: Object) -> Decision: ...

@@ -65,7 +65,7 @@ class Modes:
         def other() -> Readers:
             if direct:
                 return self._acm_readers(self._reading.hub(settings), create_views=False)
-            return self._direct_readers(self._reading.peers(settings))
+            return self._direct_readers(self._reading.peers(settings), recorded=True)
 
         comparison = Comparison(readers, ACM if direct else DIRECT, other, settings.timeout)
         return Access(
@@ -92,8 +92,8 @@ class Modes:
         readers = self._acm_readers(hub)
         return Access(settings, readers.directory, readers.reader, AcmDeployer(hub), readers.placement)
 
-    def _direct_readers(self, peers: Peers) -> Readers:
-        directory, placement = DirectDirectory(self._kube, peers.registry), DirectPlacement(self._store, self._writer)
+    def _direct_readers(self, peers: Peers, *, recorded: bool = False) -> Readers:
+        directory, placement = DirectDirectory(self._kube, peers.registry), DirectPlacement(self._store, self._writer, recorded=recorded)
         return Readers(DIRECT, directory, DirectReader(peers), placement)
 
     def _acm_readers(self, hub: Kube, *, create_views: bool = True) -> Readers:

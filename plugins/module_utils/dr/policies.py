@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Validates a DRPolicy where no hub does: its DRClusters exist on this cluster, and their clusters are registered."""
+"""Validates a DRPolicy in place of Ramen's hub operator: its DRClusters exist on this cluster, and their clusters are known."""
 
 from __future__ import annotations
 
@@ -23,9 +23,13 @@ def validate(kube: Kube, policy: Object, clusters: Collection[str], registered: 
     if absent:
         status, reason, message = FALSE, "DRClusterNotFound", f"This cluster has no DRCluster {', '.join(absent)}: create it here."
     elif unknown:
-        status, reason, message = FALSE, "ClusterNotRegistered", f"The ClusterRegistry has no cluster {', '.join(unknown)}: register it."
+        status, reason, message = (
+            FALSE,
+            "ClusterNotRegistered",
+            f"The cluster {', '.join(unknown)} is not known: register it, or import it.",
+        )
     else:
-        status, reason, message = TRUE, "Succeeded", "The DRClusters exist, and their clusters are registered"
+        status, reason, message = TRUE, "Succeeded", "The DRClusters exist, and their clusters are known"
     conditions = list((policy.get("status") or {}).get("conditions") or [])
     before: Object = next((item for item in conditions if item["type"] == CONDITION), {})
     generation = policy["metadata"].get("generation", 0)

@@ -167,14 +167,7 @@ class Reconciler:
         view = self._run(workload, write=False).view()
         if view is None:
             return None
-        intent, state, steps = change(view.intent), view.state, list[Step]()
-        for _round in range(ROUNDS):
-            taken = step(intent, state, view.observations, view.policy)
-            steps.append(taken)
-            if taken.state == state:
-                break
-            state = replace(taken.state, epoch=state.epoch, revision=state.revision + 1)
-        return view, steps
+        return view, plan_steps(change(view.intent), view.state, view.observations, view.policy)
 
     def _run(self, workload: WorkloadRef, *, write: bool = True) -> _Run:
         states = StateStore(DocumentStore(self._store, workload.identity()), workload, self._writer, self._keep)
@@ -248,8 +241,10 @@ class Reconciler:
         if own is None or own["metadata"]["uid"] in view.outdated:
             return False
         wanted = dict(shown) | {CONDITION: standing(view.asked, read_intent(own))}
-        if problems and wanted["Waiting"].status != TRUE:
-            wanted["Waiting"] = ConditionState(TRUE, ACTION_REFUSED, " ".join(problems))
+        if problems:
+            gates = wanted["Waiting"]
+            reason, why = (gates.reason, [gates.message, *problems]) if gates.status == TRUE else (ACTION_REFUSED, problems)
+            wanted["Waiting"] = ConditionState(TRUE, reason, " ".join(why))
         answer = view.observations.vrgs.get(view.state.home)
         home = answer.item if isinstance(answer, Found) else None
         return show(self._kube, own, view.state, status_of(own, view.state, wanted, home, view.observations.now))
@@ -303,12 +298,7 @@ class _Run:
 
     def _policy(self, drpc: Object) -> Policy:
         registered = [cluster.name for cluster in self.access.directory.clusters()]
-        return self.observer.policy(
-            drpc,
-            lambda item, clusters: (
-                validate(self.kube, item, clusters, registered, write=self.write) if self.access.mode == DIRECT else item
-            ),
-        )
+        return self.observer.policy(drpc, lambda item, clusters: validate(self.kube, item, clusters, registered, write=self.write))
 
 
 def _spec(view: View, drpc: Object) -> Object:
@@ -321,6 +311,18 @@ def _spec(view: View, drpc: Object) -> Object:
 
 def _position(state: State) -> str:
     return f"{state.phase or 'no phase'}/{state.progression or 'no progression'}"
+
+
+def plan_steps(intent: Intent, state: State, observations: Observations, policy: Policy) -> list[Step]:
+    """The steps until one acts or waits, as if each were recorded."""
+    steps = []
+    for _round in range(ROUNDS):
+        taken = step(intent, state, observations, policy)
+        steps.append(taken)
+        if taken.state == state:
+            break
+        state = replace(taken.state, epoch=state.epoch, revision=state.revision + 1)
+    return steps
 
 
 def would_do(steps: list[Step]) -> tuple[list[str], list[str], list[str]]:

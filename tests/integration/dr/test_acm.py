@@ -9,10 +9,11 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import Acc
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.acm.deployer import AcmDeployer
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.acm.directory import AcmDirectory
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.acm.placement import SCHEDULING_DISABLED, AcmPlacement, BadPlacement
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.acm.placement import SCHEDULING_DISABLED, AcmPlacement
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.acm.reader import AcmReader
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Absent, Found, Listed, Unauthorized, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.interfaces import (
+    BadPlacement,
     Cluster,
     Decision,
     Deployed,
@@ -198,10 +199,16 @@ def test_placement_that_the_hub_schedules_is_not_changed(acm: Access, drpc: Obje
     assert acm.kube.list_all(VERSIONS[PLACEMENT_DECISION], PLACEMENT_DECISION, namespace) == []
 
 
-def test_placement_rule_is_refused(acm: Access, drpc: Object) -> None:
-    drpc["spec"]["placementRef"]["kind"] = "PlacementRule"
-    with pytest.raises(BadPlacement, match="only a Placement can be used"):
-        AcmPlacement(acm.kube).read(drpc)
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [({"kind": "PlacementRule"}, "only a Placement can be used"), ({"name": "none"}, "has no Placement .*none: create it")],
+    ids=["a PlacementRule", "a Placement that does not exist"],
+)
+def test_placement_that_cannot_be_used_has_no_decision_and_gets_none(acm: Access, drpc: Object, reference: Object, message: str) -> None:
+    drpc["spec"]["placementRef"] |= reference
+    assert AcmPlacement(acm.kube).read(drpc) == Decision()
+    with pytest.raises(BadPlacement, match=message):
+        AcmPlacement(acm.kube).set(drpc, "east", STAMP)
 
 
 @pytest.mark.parametrize(("api_version", "kind"), [*((version, kind) for kind, version in VERSIONS.items()), (RAMEN, VRG), (RAMEN, DRPC)])

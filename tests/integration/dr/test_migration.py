@@ -93,6 +93,7 @@ def test_each_phase_is_complete_only_after_its_work(site: Site) -> None:
     assert f"delete {cluster}/shop-{namespace}-vrg-mw" in failed[MANIFEST_WORK]
     work = kube.get(VERSIONS[MANIFEST_WORK], MANIFEST_WORK, f"shop-{namespace}-vrg-mw", cluster)
     kube.delete(work)
+    site.agent.apply_works()
     site.set(dr_mode="direct", compare="true")
     assert site.failed("switch").keys() <= {"stamps"}
 

@@ -1,7 +1,7 @@
 """A stand-in for the agents of Open Cluster Management on a managed cluster: applies ManifestWorks and answers ManagedClusterViews.
 
 It works when it is called, so that a test chooses what has happened before. What it writes is what the work agent and the view
-controller write; the managed cluster may be the hub itself.
+controller write: the objects of a ManifestWork in deletion are deleted before it. The managed cluster may be the hub itself.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client imp
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError, NotFound
 
 NOW = "2026-01-01T00:00:00Z"
+CLEANUP = "cluster.open-cluster-management.io/manifest-work-cleanup"
 
 
 class AgentStandIn:
@@ -36,14 +37,36 @@ class AgentStandIn:
         self._hub.patch(created, {"status": {"conditions": [condition | said], "clusterClaims": claimed}}, subresource="status")
 
     def leave(self) -> None:
+        for work in self._hub.list_all(VERSIONS[MANIFEST_WORK], MANIFEST_WORK, self._name):
+            self._hub.patch(work, {"metadata": {"finalizers": None}}, checked=False)
         for kind, namespace in ((MANAGED_CLUSTER, None), ("Namespace", None)):
             version = VERSIONS.get(kind, "v1")
             self._hub.delete({"apiVersion": version, "kind": kind, "metadata": {"name": self._name, "namespace": namespace}})
 
     def apply_works(self) -> None:
         for work in self._hub.list_all(VERSIONS[MANIFEST_WORK], MANIFEST_WORK, self._name):
+            if "deletionTimestamp" in work["metadata"]:
+                self._clean_up(work)
+                continue
+            if CLEANUP not in work["metadata"].get("finalizers", []):
+                self._hub.patch(work, {"metadata": {"finalizers": [CLEANUP]}})
             for manifest in work["spec"]["workload"]["manifests"]:
                 self._cluster.apply(manifest, force=True)
+
+    def _clean_up(self, work: Object) -> None:
+        """Delete the objects that no rule orphans; once they are gone, the work is."""
+        option = work["spec"].get("deleteOption") or {}
+        rules = (option.get("selectivelyOrphans") or {}).get("orphaningRules") or []
+        orphans = {(rule["resource"], rule["name"]) for rule in rules}
+        owned = [] if option.get("propagationPolicy") == "Orphan" else work["spec"]["workload"]["manifests"]
+        left = False
+        for item in owned:
+            metadata = item["metadata"]
+            if (f"{item['kind'].lower()}s", metadata["name"]) not in orphans:
+                self._cluster.delete(item)
+                left |= self._cluster.find(item["apiVersion"], item["kind"], metadata["name"], metadata.get("namespace")) is not None
+        if not left:
+            self._hub.patch(work, {"metadata": {"finalizers": None}}, checked=False)
 
     def answer_views(self) -> None:
         for view in self._hub.list_all(VERSIONS[CLUSTER_VIEW], CLUSTER_VIEW, self._name):
@@ -57,7 +80,8 @@ class AgentStandIn:
                 status = _failed(f'{plural} "{scope["name"]}" not found')
             except KubeError as error:
                 status = _failed(str(error))
-            self._hub.patch(view, {"status": status | {"result": status.get("result")}}, subresource="status")
+            # Replaced, not merged: fields that the object no longer has must not stay in the result.
+            self._hub.replace(view | {"status": status}, "status")
 
 
 def _failed(message: str) -> Object:

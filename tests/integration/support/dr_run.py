@@ -44,9 +44,16 @@ class Recovery:
         self.store = connect(bucket)
         self.workload = WorkloadRef(self.namespace, "app")
         self._leases: dict[str, Lease] = {}
+        self._processes: dict[str, Access] = dict(self.sites)  # the clusters that have a process
         self._tokens = {name: install_roles(site.kube, self.namespace) for name, site in self.sites.items()}
         for site in self.sites.values():
             self.register(site, self.namespace)
+
+    def add_process(self, name: str, cluster: Access) -> None:
+        """A process on a cluster that is no member, such as a hub."""
+        self._processes[name] = cluster
+        self._tokens[name] = install_roles(cluster.kube, self.namespace)
+        self.register(cluster, self.namespace)
 
     def register(self, site: Access, namespace: str) -> None:
         """What a cluster has before anything is protected. Each has its own copy of it all."""
@@ -61,7 +68,7 @@ class Recovery:
 
     def settings(self, site: str, **settings: str) -> None:
         metadata = {"name": "dr-settings", "namespace": self.namespace}
-        self.sites[site].kube.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": settings}, force=True)
+        self._processes[site].kube.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": settings}, force=True)
 
     def protect(self, site: str, **spec: Any) -> None:
         """Create the DRPlacementControl on one cluster."""
@@ -72,17 +79,17 @@ class Recovery:
             "pvcSelector": {"matchLabels": self.application.app.labels},
         }
         metadata = {"name": "app", "namespace": self.namespace}
-        self.sites[site].kube.create({"apiVersion": RAMEN, "kind": "DRPlacementControl", "metadata": metadata, "spec": wanted | spec})
+        self._processes[site].kube.create({"apiVersion": RAMEN, "kind": "DRPlacementControl", "metadata": metadata, "spec": wanted | spec})
 
     def ask(self, site: str, **spec: Any) -> None:
         """Change the spec of the copy on one cluster."""
-        self.sites[site].kube.patch(self.drpc(site), {"spec": spec}, checked=False)
+        self._processes[site].kube.patch(self.drpc(site), {"spec": spec}, checked=False)
 
     def drpc(self, site: str) -> Object:
-        return self.sites[site].kube.get(RAMEN, "DRPlacementControl", "app", self.namespace)
+        return self._processes[site].kube.get(RAMEN, "DRPlacementControl", "app", self.namespace)
 
     def has_drpc(self, site: str) -> bool:
-        return self.sites[site].kube.find(RAMEN, "DRPlacementControl", "app", self.namespace) is not None
+        return self._processes[site].kube.find(RAMEN, "DRPlacementControl", "app", self.namespace) is not None
 
     def conditions(self, site: str) -> dict[str, tuple[str, str]]:
         return {item["type"]: (item["status"], item["reason"]) for item in self.drpc(site)["status"]["conditions"]}
@@ -104,7 +111,7 @@ class Recovery:
 
     def kubeconfig(self, site: str) -> Object:
         """How the process of a cluster connects to it."""
-        return with_user(self.sites[site], token=self._tokens[site]["controller"])
+        return with_user(self._processes[site], token=self._tokens[site]["controller"])
 
     def peer_kubeconfig(self, site: str) -> Object:
         """How the processes of other clusters connect to it."""
@@ -160,11 +167,16 @@ def recovery(application: Protected, bucket: Mapping[str, str]) -> Iterator[Reco
         yield created
     finally:
         for site in application.sites.values():
-            found = site.kube.find(RAMEN, "DRPlacementControl", "app", application.namespace)
-            if found:
-                site.kube.patch(found, {"metadata": {"finalizers": None}}, checked=False)
-            for kind, name in (("DRPolicy", POLICY), *(("DRCluster", name) for name in application.sites)):
-                site.kube.delete({"apiVersion": RAMEN, "kind": kind, "metadata": {"name": name}})
-            for account in ACCOUNTS:
-                metadata = {"name": f"{application.namespace}-{account}"}
-                site.kube.delete({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": metadata})
+            clean_up(site.kube, application)
+
+
+def clean_up(kube: Kube, application: Protected) -> None:
+    """Delete what a process needs on its cluster, besides its namespace."""
+    found = kube.find(RAMEN, "DRPlacementControl", "app", application.namespace)
+    if found:
+        kube.patch(found, {"metadata": {"finalizers": None}}, checked=False)
+    for kind, name in (("DRPolicy", POLICY), *(("DRCluster", name) for name in application.sites)):
+        kube.delete({"apiVersion": RAMEN, "kind": kind, "metadata": {"name": name}})
+    for account in ACCOUNTS:
+        metadata = {"name": f"{application.namespace}-{account}"}
+        kube.delete({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": metadata})

@@ -11,8 +11,21 @@ import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import WorkloadRef
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.act import Actor, SupersededError
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Unreachable
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.interfaces import Decision, Deployed, Outcome, Refused, Superseded
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import DeleteVRG, DeployVRG, SetPlacement, StopWorkload
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.interfaces import (
+    BadPlacement,
+    Decision,
+    Deployed,
+    Outcome,
+    Refused,
+    Superseded,
+)
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import (
+    DeleteVRG,
+    DeployVRG,
+    ReleaseDRPC,
+    SetPlacement,
+    StopWorkload,
+)
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.observe import Observed
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import State
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.errors import Fenced
@@ -36,6 +49,12 @@ class Clusters:
         self.calls.append((cluster, ref.kind, None, stamp))
         return self._outcomes.get(cluster, Deployed(True))
 
+    def delete_later(self, cluster: str, ref: Any, _stamp: Any) -> None:
+        self.calls.append(("delete later", cluster, ref.kind))
+
+    def forget(self, clusters: tuple[str, ...], ref: Any) -> None:
+        self.calls.append(("forget", clusters, ref.kind))
+
     def read(self, _drpc: Any) -> Decision:
         return Decision("east", ("north",))
 
@@ -44,9 +63,10 @@ class Clusters:
 
 
 def actor(clusters: Clusters, acting: Callable[[], bool] = lambda: True, **observed: Any) -> Actor:
-    access: Any = SimpleNamespace(deployer=clusters, placement=clusters)
+    access: Any = SimpleNamespace(deployer=clusters, placement=clusters, reader=clusters)
     seen = Observed(**({"copies": {}, "missing": (), "vrgs": {}, "controllers": {}} | observed))
-    return Actor(access, WorkloadRef("shop", "db"), {}, State(uid="uid", epoch=3, revision=7), seen, lambda: False, acting)
+    state = State(uid="uid", epoch=3, revision=7, leftovers=("north",))
+    return Actor(access, WorkloadRef("shop", "db"), {}, state, seen, lambda: bool(clusters.calls.append("release")) or True, acting)
 
 
 def test_actions_are_done_in_order_with_the_stamp_of_the_state() -> None:
@@ -98,3 +118,21 @@ def test_workload_is_stopped_once() -> None:
     clusters = Clusters()
     actor(clusters, controllers={"east": (controller("web", 2), controller("cron", 0))}).do((StopWorkload("east"),))
     assert [(call[1], call[2]) for call in clusters.calls] == [("Deployment", {"replicas": 0})]
+
+
+def test_placement_that_cannot_be_changed_is_a_problem_and_other_actions_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    clusters = Clusters()
+
+    def refuse(*_arguments: Any) -> None:
+        raise BadPlacement("no Placement")
+
+    monkeypatch.setattr(clusters, "clear", refuse, raising=False)
+    acted = actor(clusters).do((SetPlacement("west"), PROMOTE))
+    assert acted.problems == ["Cannot place the workload on west: no Placement"] and acted.changed == ["make west primary"]
+
+
+def test_end_of_a_protection_forgets_what_was_read_and_leaves_word_for_members_that_do_not_answer() -> None:
+    clusters = Clusters()
+    actor(clusters, vrgs={"east": Unreachable("down"), "west": Unreachable("down")}).do((ReleaseDRPC(),))
+    kind = "VolumeReplicationGroup"
+    assert clusters.calls == [("delete later", "north", kind), ("forget", ("east", "west"), kind), "release"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Absent, Answer, Found, Listed, Unreachable
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Absent, Answer, Found, Listed, Pending, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.compare import (
     LIMIT,
     ComparingDirectory,
@@ -32,6 +32,9 @@ def vrg(**changes: Any) -> Found:
         "spec": {"replicationState": "primary"},
     }
     return Found(item | changes)
+
+
+LATER = {"name": "shop", "namespace": "apps", "resourceVersion": "9", "generation": 2, "managedFields": []}
 
 
 class Fixed:
@@ -158,14 +161,24 @@ def test_differences_are_limited() -> None:
     ("other", "expected"),
     [
         (vrg(), []),
-        (vrg(metadata={"name": "shop", "namespace": "apps", "resourceVersion": "9", "generation": 2, "managedFields": []}), []),
+        (vrg(metadata=LATER), []),
         (vrg(spec={"replicationState": "secondary"}), ["east has another spec.replicationState by acm"]),
         (vrg(status={"state": "Primary"}), ["east has another status by acm"]),
+        (vrg(metadata=LATER, status={"state": "Primary"}), []),
+        (vrg(metadata=LATER, spec={}), ["east has another spec.replicationState by acm"]),
         (Unreachable("no answer"), ["east: Found by direct, Unreachable (no answer) by acm"]),
     ],
 )
 def test_objects_differ_by_path(other: Answer, expected: list[str]) -> None:
     assert answer_differences({"east": vrg()}, {"east": other}, MODES) == expected
+
+
+def test_answer_that_a_hub_does_not_have_yet_is_not_compared() -> None:
+    other = Fixed([], {"east": Pending("the view was just requested")}, Decision())
+    compared = comparison(lambda: other.readers("acm"))
+    ComparingReader(compared).get(["east"], REF)
+    ComparingReader(compared).list(["east"], "v1", "ConfigMap")
+    assert compared.differences == []
 
 
 def test_unknown_answers_with_other_words_are_no_difference() -> None:

@@ -36,6 +36,10 @@ class AcmDeployer:
     def delete(self, cluster: str, ref: ObjectRef, stamp: Stamp) -> Outcome:
         return retry_on_conflict(lambda: self._delete(cluster, ref, stamp))
 
+    def delete_later(self, cluster: str, ref: ObjectRef, stamp: Stamp) -> None:
+        """The agent deletes the object when it finds its ManifestWork in deletion."""
+        self.delete(cluster, ref, stamp)
+
     def _apply(self, cluster: str, item: Object, stamp: Stamp) -> Outcome:
         metadata = item["metadata"]
         ref = ObjectRef(item["apiVersion"], item["kind"], metadata.get("namespace", ""), metadata["name"])

@@ -12,20 +12,15 @@ from collections.abc import Callable
 
 from ...common.types import Object
 from ...kube.client import Kube, retry_on_conflict
-from ...kube.errors import KubeError
 from ...s3.errors import Fenced
 from ..decisions import cleared, placed, retained
-from ..interfaces import Decision, Stamp
+from ..interfaces import BadPlacement, Decision, Stamp
 from ..kinds import CLUSTER_GROUP, PLACEMENT, PLACEMENT_DECISION, VERSIONS
 from ..stamps import BadStamp, marks, position
 
 LABEL = f"{CLUSTER_GROUP}/placement"
 SCHEDULING_DISABLED = f"{CLUSTER_GROUP}/experimental-scheduling-disable"
 PLACED, RETAINED = "DisasterRecovery", "RetainedForFailover"
-
-
-class BadPlacement(KubeError):
-    """The Placement of a DRPlacementControl cannot be used."""
 
 
 class AcmPlacement:
@@ -35,6 +30,9 @@ class AcmPlacement:
         self._hub = hub
 
     def read(self, drpc: Object) -> Decision:
+        """No decision if it refers to something else: then none can be written either, and the protection can still be ended."""
+        if not _is_placement(drpc):
+            return Decision()
         decisions = [entry for item in self._decisions(*_placement(drpc)) for entry in _entries(item)]
         home = next((entry["clusterName"] for entry in decisions if entry.get("reason") != RETAINED), "")
         return Decision(home, tuple(entry["clusterName"] for entry in decisions if entry.get("reason") == RETAINED))
@@ -52,8 +50,15 @@ class AcmPlacement:
         return retry_on_conflict(lambda: self._try_change(drpc, stamp, change))
 
     def _try_change(self, drpc: Object, stamp: Stamp, change: Callable[[Decision], Decision]) -> bool:
+        if not _is_placement(drpc):
+            raise BadPlacement(
+                f"DRPlacementControl {drpc['metadata']['namespace']}/{drpc['metadata']['name']} refers to a "
+                f"{drpc['spec']['placementRef']['kind']}: only a Placement can be used."
+            )
         namespace, name = _placement(drpc)
-        owner = self._hub.get(VERSIONS[PLACEMENT], PLACEMENT, name, namespace)
+        owner = self._hub.find(VERSIONS[PLACEMENT], PLACEMENT, name, namespace)
+        if owner is None:
+            raise BadPlacement(f"The hub has no Placement {namespace}/{name}: create it, with the annotation {SCHEDULING_DISABLED}=true.")
         if (owner["metadata"].get("annotations") or {}).get(SCHEDULING_DISABLED) != "true":
             raise BadPlacement(
                 f"The hub schedules Placement {namespace}/{name} itself: "
@@ -79,12 +84,12 @@ class AcmPlacement:
 
 
 def _placement(drpc: Object) -> tuple[str, str]:
-    reference, namespace = drpc["spec"]["placementRef"], drpc["metadata"]["namespace"]
-    if reference.get("kind") not in (None, "", PLACEMENT):
-        raise BadPlacement(
-            f"DRPlacementControl {namespace}/{drpc['metadata']['name']} refers to a {reference['kind']}: only a Placement can be used."
-        )
-    return reference.get("namespace") or namespace, reference["name"]
+    reference = drpc["spec"]["placementRef"]
+    return reference.get("namespace") or drpc["metadata"]["namespace"], reference["name"]
+
+
+def _is_placement(drpc: Object) -> bool:
+    return drpc["spec"]["placementRef"].get("kind") in (None, "", PLACEMENT)
 
 
 def _entries(item: Object) -> list[Object]:

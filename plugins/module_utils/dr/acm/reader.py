@@ -14,7 +14,7 @@ from typing import TypeVar
 from ...common.types import Object
 from ...kube.client import Kube
 from ...kube.errors import Conflict, KubeError
-from ..answers import Absent, Answer, Found, ListAnswer, Listed, Unreachable
+from ..answers import Absent, Answer, Found, ListAnswer, Listed, Pending, Unreachable
 from ..interfaces import ObjectRef
 from ..kinds import CLUSTER_VIEW, MANAGED_CLUSTER, MANIFEST_WORK, VERSIONS
 from .names import view_name, work_name
@@ -57,7 +57,7 @@ class AcmReader:
             return Unreachable(f"{ref}: the hub has no ManagedClusterView {cluster}/{view_name(ref)}.")
         with contextlib.suppress(Conflict):  # another reader has just created it
             self._hub.create(view_of(cluster, ref))
-        return Unreachable(f"{ref}: the view was just requested, and the cluster has not reported yet.")
+        return Pending(f"{ref}: the view was just requested, and the cluster has not reported yet.")
 
     def _list(self, cluster: str, api_version: str, kind: str, namespace: str) -> ListAnswer:
         if unknown := unavailable(self._managed_cluster(cluster), cluster):

@@ -9,7 +9,7 @@ an older stamp than the ManifestWork.
 from __future__ import annotations
 
 from ...common.types import Object
-from ..answers import Absent, Answer, Found, Unauthorized, Unknown, Unreachable
+from ..answers import Absent, Answer, Found, Pending, Unauthorized, Unknown, Unreachable
 from ..interfaces import ObjectRef
 from ..kinds import CLUSTER_VIEW, VERSIONS
 from ..stamps import BadStamp, position
@@ -62,7 +62,7 @@ def answer(view: Object, work: Object | None) -> Answer:
         behind = isinstance(found, Absent) or position(found.item) < position(wanted)
     except BadStamp as error:
         return Unreachable(f"{viewed(view)}: {error}.")
-    return Unreachable(f"{viewed(view)}: the cluster has not reported the last change of its ManifestWork yet.") if behind else found
+    return Pending(f"{viewed(view)}: the cluster has not reported the last change of its ManifestWork yet.") if behind else found
 
 
 def _result(view: Object) -> Answer:
@@ -70,9 +70,9 @@ def _result(view: Object) -> Answer:
     message = str(processing.get("message") or "")
     if processing.get("status") == "True":
         result = (view.get("status") or {}).get("result")
-        return Found(result) if isinstance(result, dict) else Unreachable(f"{what}: the view has no result yet.")
+        return Found(result) if isinstance(result, dict) else Pending(f"{what}: the view has no result yet.")
     if processing.get("reason") != FAILED:
-        return Unreachable(f"{what}: the view is not ready: {message or 'the agent of the cluster has not reported yet'}")
+        return Pending(f"{what}: the view is not ready: {message or 'the agent of the cluster has not reported yet'}")
     # The agent has nothing but this text of an API error.
     if message.endswith(" not found"):
         return Absent()

@@ -51,6 +51,9 @@ class DirectDeployer:
     def delete(self, cluster: str, ref: ObjectRef, stamp: Stamp) -> Outcome:
         return self._write(cluster, lambda connection: _delete(connection, ref, stamp))
 
+    def delete_later(self, cluster: str, ref: ObjectRef, stamp: Stamp) -> None:
+        """Nothing here can remember it. The state has the cluster as a leftover, and the next leader deletes the object."""
+
     def _write(self, cluster: str, work: Callable[[Connection], Outcome]) -> Outcome:
         deadline = boottime() + self._peers.seconds
 

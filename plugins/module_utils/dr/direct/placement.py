@@ -21,14 +21,20 @@ from ..interfaces import Decision, Stamp
 
 
 class DirectPlacement:
-    """Placement in the bucket. `writer` names the process in the history."""
+    """Placement in the bucket. `writer` names the process in the history.
 
-    def __init__(self, store: ObjectStore, writer: str = "") -> None:
+    With `recorded` it reads the decision that it would publish, for a comparison: while ACM is active, ACM publishes it.
+    """
+
+    def __init__(self, store: ObjectStore, writer: str = "", *, recorded: bool = False) -> None:
         self._store = store
         self._writer = writer
+        self._recorded = recorded
 
     def read(self, drpc: Object) -> Decision:
         """The decision as published: a killed process may have recorded another one and not published it."""
+        if self._recorded:
+            return from_content(self._states(drpc).read().decision)
         workload = _workload(drpc)
         return from_content(DecisionStore(DocumentStore(self._store, workload.identity()), workload).read().decision)
 
