@@ -26,6 +26,7 @@ from ..support.ramen import policies
 
 ALL = sorted(file.stem for file in Path(next(iter(modules.__path__))).glob("*.py") if not file.stem.startswith("_"))
 PULL_SECRET = json.dumps({"auths": {"registry.example.com": {"auth": "hunter2-do-not-show"}}})
+WITHOUT_HUB = ("cluster_template_info", "vm_class_info", "platform_configuration_info", "platform_document_info", "platform_job")
 # As the examples call it.
 NAMESPACE = "orders"
 # What the playbooks set for the tasks of a template, from the result of the first task.
@@ -295,5 +296,5 @@ def test_documentation_can_be_read_on_a_terminal(tmp_path: Path) -> None:
         assert parts["return"], name
         if name.startswith(f"{COLLECTION}.s3_"):
             assert {"bucket", "endpoint_url"} <= parts["doc"]["options"].keys(), name
-        elif name not in (f"{COLLECTION}.cluster_template_info", f"{COLLECTION}.vm_class_info"):
+        elif name.removeprefix(f"{COLLECTION}.") not in WITHOUT_HUB:
             assert {"kubeconfig"} <= parts["doc"]["options"].keys(), name
