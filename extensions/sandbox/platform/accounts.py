@@ -24,12 +24,12 @@ class Accounts:
 
     def user(self, request: Request) -> Object:
         """The user of a request; 401 where there is none."""
-        scheme, _, value = request.authorization.partition(" ")
+        scheme, _space, value = request.authorization.partition(" ")
         match scheme.lower():
             case "bearer" if value in self.tokens:
                 return self.store.rows["users"][self.tokens[value]["user"]]
             case "basic":
-                name, _, password = _decoded(value).partition(":")
+                name, _colon, password = _decoded(value).partition(":")
                 for user in self.store.rows["users"].values():
                     if user["username"] == name and secrets.compare_digest(user["password"].encode(), password.encode()):
                         return user
@@ -66,7 +66,7 @@ class Accounts:
     def grant(self, request: Request) -> Response:
         """/api/o/token/: a token for a user's password, asked for by an application."""
         form, refused = request.form, Response(401, {"error": "invalid_client"})
-        client, _, secret = _decoded(request.authorization.partition(" ")[2]).partition(":")
+        client, _colon, secret = _decoded(request.authorization.partition(" ")[2]).partition(":")
         client = client or form.get("client_id", "")
         application = next((row for row in self.store.rows["applications"].values() if row["client_id"] == client), None)
         if not application or (application["client_type"] == "confidential" and application["client_secret"] != secret):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 ENCRYPTED = "$encrypted$"
@@ -52,8 +53,8 @@ class Kind:
     fields: tuple[Field, ...]
     unique: tuple[tuple[str, ...], ...] = ()
     table: str = ""
-    links: Mapping[str, str] = field(default_factory=dict)
-    children: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    links: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    children: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
     actions: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
     methods: tuple[str, ...] = ("GET", "POST", "PATCH", "PUT", "DELETE")

@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Optional
 
 from ..kube.label_selector import matches
 from .model import FleetCluster, Hub, short_template
@@ -64,7 +65,7 @@ class Choice:
 
 # Filters: each returns what is in the way, or None. A hub counts for the first filter that it does not pass.
 
-Filter = Callable[[Request, Hub], Obstacle | None]
+Filter = Callable[[Request, Hub], Optional[Obstacle]]  # noqa: UP045 - `|` is an operation for the pylint of ansible-test
 
 
 def _requested_hub(request: Request, hub: Hub) -> Obstacle | None:

@@ -92,7 +92,7 @@ class Ledger:
             entries={
                 kind: {int(key): Entry(**entry) for key, entry in found.items()} for kind, found in content.get("entries", {}).items()
             },
-            pending={(kind, scope, name) for kind, scope, name in content.get("pending", [])},
+            pending={(each[0], each[1], each[2]) for each in content.get("pending", [])},
             grants=dict(content.get("grants", {})),
             exists=True,
         )

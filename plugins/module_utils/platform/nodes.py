@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Optional
 
 from ..common.types import Object
 from .compare import Comparison, Difference, compare_fields, compare_references
@@ -13,7 +14,7 @@ from .document import EDGES, NODE, Item, Named, Node
 from .resolve import Target
 from .snapshot import Snapshot
 
-Resolve = Callable[[Item, str, Iterable[str], Named], Target | None]
+Resolve = Callable[[Item, str, Iterable[str], Named], Optional[Target]]  # noqa: UP045 - `|` is an operation for the pylint of ansible-test
 Edge = tuple[str, str, str]  # from a node, on which outcome, to a node
 
 
