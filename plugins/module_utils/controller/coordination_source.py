@@ -8,12 +8,15 @@ Leases follow the DRPlacementControls that exist, and the health of registries i
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 
 from ..common.types import Object
 from ..coordination.documents import WorkloadRef
 from ..coordination.events import Event
+from ..coordination.health import HEALTHY
 from ..coordination.manager import LeaseManager
+from ..coordination.probe import Probe, api_server_probe
 from ..coordination.settings import Settings
 from ..dr.kinds import DRPC, RAMEN
 from ..kube.client import Kube
@@ -21,6 +24,8 @@ from ..s3.store import ObjectStore
 from .informer import Informer
 from .leader_election import LeaderElector
 from .registry_health import RegistryHealth
+
+PROBES = 6  # of the API server within the time of a lease
 
 
 class CoordinationSource:
@@ -36,7 +41,8 @@ class CoordinationSource:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.manager.run(put))
             if settings.follow_drpcs:
-                tasks.create_task(DrpcFollower(Kube.connect(settings.connection), self.manager.follow).run())
+                kube, probe = Kube.connect(settings.connection), api_server_probe(settings.connection)
+                tasks.create_task(DrpcFollower(kube, probe, settings.ttl, self.manager.follow).run())
             if namespace := settings.registry_namespace:
                 kube = Kube.connect(settings.connection)
                 election = LeaderElector(kube, namespace, "cluster-registry-health")
@@ -46,26 +52,42 @@ class CoordinationSource:
 class DrpcFollower:
     """Calls `follow` with the workloads of all DRPlacementControls, at the start and after each change.
 
-    While the API server does not answer, the last known ones stay: their leases are in the bucket.
+    While the API server does not answer, the last known ones stay for `patience` seconds. Then this process follows none: a leader that
+    cannot read its own cluster does nothing, and while it keeps the leases no other cluster can lead.
     """
 
-    def __init__(self, kube: Kube, follow: Callable[[list[WorkloadRef]], None]) -> None:
+    def __init__(self, kube: Kube, probe: Probe, patience: float, follow: Callable[[list[WorkloadRef]], None]) -> None:
         self._informer = Informer(kube, RAMEN, DRPC, self._changed)
+        self._probe, self._patience = probe, patience
         self._follow = follow
         self._change = asyncio.Event()
+        self._can_lead = True
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._informer.follow())
+            tasks.create_task(self._check_api_server())
             tasks.create_task(self._work())
 
     def _changed(self, before: Object | None, after: Object | None) -> None:
         if before is None or after is None:
             self._change.set()
 
+    async def _check_api_server(self) -> None:
+        answered = time.monotonic()
+        while True:
+            state, _reason = await asyncio.to_thread(self._probe)
+            if state == HEALTHY:
+                answered = time.monotonic()
+            can_lead = time.monotonic() - answered < self._patience
+            if can_lead != self._can_lead:
+                self._can_lead = can_lead
+                self._change.set()
+            await asyncio.sleep(self._patience / PROBES)
+
     async def _work(self) -> None:
         while True:
             await self._change.wait()
             self._change.clear()
-            items = [item["metadata"] for item in self._informer.all()]
+            items = [item["metadata"] for item in self._informer.all()] if self._can_lead else []
             self._follow([WorkloadRef(metadata["namespace"], metadata["name"]) for metadata in items])

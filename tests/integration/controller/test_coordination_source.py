@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
@@ -24,6 +25,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import
 
 from ..support.dr_kinds import installed
 from ..support.kubeconfigs import kubeconfig, put_kubeconfig, with_user
+from ..support.links import Link, Links
 
 WAIT_SECONDS = 120
 WRONG = "hunter2"
@@ -85,6 +87,30 @@ def test_leases_follow_the_placement_controls_that_exist(hub: Access, namespace:
             assert not led("leader_lost", "second")
 
     asyncio.run(scenario())
+
+
+def test_leases_are_released_while_the_api_server_of_their_holder_is_away(hub: Access, namespace: str, bucket: dict[str, str]) -> None:
+    hub.kube.create(drpc(namespace, "kept"))
+    content = kubeconfig(hub)
+    server = urlsplit(content["clusters"][0]["cluster"]["server"])
+
+    async def scenario(link: Link) -> None:
+        content["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{link.port}"
+        async with running(bucket, hub, ttl=6, kubernetes={"kubeconfig": content}) as events:
+
+            def seen(kind: str) -> int:
+                return sum((event["type"], event.get("name")) == (kind, "kept") for event in events)
+
+            await until(lambda: seen("leader_acquired") == 1, "the lease")
+            link.cut(refuse=True)
+            await until(lambda: seen("leader_lost") == 1, "the release of the lease")
+            async with running(bucket, hub, holder="west") as others:
+                await until(lambda: any(event["type"] == "leader_acquired" for event in others), "another leader")
+            link.heal()
+            await until(lambda: seen("leader_acquired") == 2, "the lease after the API server is back")
+
+    with Links().running() as links:
+        asyncio.run(scenario(links.add(lambda: (str(server.hostname), int(server.port or 0)))))
 
 
 def health_of(kube: Kube, namespace: str) -> dict[str, str]:
