@@ -14,9 +14,9 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.platform.standin 
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 
+from ..support.automation_platform import environment_of, generated, labels_of
 from ..support.engines import Engine, running
 from ..support.orders import Orders
-from ..support.platform import environment_of, generated, labels_of
 from ..support.platform_runs import Runs, poll_quickly
 
 

@@ -5,34 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
+from ansible_collections.openfleet.clusters.extensions.sandbox.platform.jobs import Launch
+from ansible_collections.openfleet.clusters.extensions.sandbox.platform.standin import Platform
 
+from ..support.automation_platform import generated
 from ..support.engines import COLLECTIONS
-from ..support.platform_standin import Platform
+from ..support.platform_runs import Runs, poll_quickly
 
 ROOT = Path(__file__).resolve().parents[3]
-
-
-class LaunchRecorder(Platform):
-    """A platform whose jobs do nothing and succeed."""
-
-    def answer(self, method: str, path: str, query: Mapping[str, list[str]], body: Any) -> tuple[int, Any]:
-        if path.endswith("/launch/"):
-            self.launches.append(body | {"template": path.split("/")[-3]})
-            return 201, self._done(len(self.launches))
-        if path.endswith("/jobs/"):
-            jobs = [self._done(int(number)) for number in query["id__in"][0].split(",")]
-            return 200, {"count": len(jobs), "results": jobs, "next": None}
-        return super().answer(method, path, query, body)
-
-    @staticmethod
-    def _done(number: int) -> dict[str, Any]:
-        return {"id": number, "url": f"/api/v2/jobs/{number}/", "status": "successful", "created": "2026-01-01T00:00:00Z", "artifacts": {}}
 
 
 def webhook(name: str, **metadata: str) -> dict[str, Any]:
@@ -40,7 +26,7 @@ def webhook(name: str, **metadata: str) -> dict[str, Any]:
     return {"payload": {"kind": "ClusterOrder", "metadata": {"namespace": "orders", "name": name, "uid": f"uid-{name}", **metadata}}}
 
 
-def test_webhooks_launch_one_job_for_each_order(tmp_path: Path) -> None:
+def test_webhooks_launch_one_job_for_each_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (ruleset,) = yaml.safe_load((ROOT / "rulebooks/cluster_webhooks_aap.yml").read_text(encoding="utf-8"))
     nonsense = [{"payload": {}}, {"payload": {"metadata": "x"}}, {"payload": ["x"]}, {"other": 1}]
     deleted = webhook("old", deletionTimestamp="2026-01-01T00:00:00Z")
@@ -56,10 +42,22 @@ def test_webhooks_launch_one_job_for_each_order(tmp_path: Path) -> None:
         "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS),
         "EDA_JOB_TEMPLATE_REFRESH_DELAY": "0.5",
     }
-    platform = LaunchRecorder(environment, tmp_path)
+    variables = tmp_path / "variables.yml"
+    variables.write_text("organization: fleet", encoding="utf-8")
+    poll_quickly(monkeypatch)
+    platform = Platform()  # whose jobs do nothing and succeed
     with platform.serving() as url, open(tmp_path / "engine.log", "wb") as log:
-        command = [str(Path(sys.executable).parent / "ansible-rulebook"), "-r", str(rulebook), "-i", str(inventory)]
-        command += ["--controller-url", url, "--controller-token", "made-up"]
+        Runs(platform, url).run(generated(url, tmp_path / "kubeconfig"))
+        command = [
+            str(Path(sys.executable).parent / "ansible-rulebook"),
+            "-r",
+            str(rulebook),
+            "-i",
+            str(inventory),
+            "--vars",
+            str(variables),
+        ]
+        command += ["--controller-url", url, "--controller-token", platform.token()]
         with subprocess.Popen(command, env=environment, cwd=tmp_path, stdout=log, stderr=log) as engine:
             try:
                 until(
@@ -69,15 +67,15 @@ def test_webhooks_launch_one_job_for_each_order(tmp_path: Path) -> None:
                 )
             finally:
                 engine.kill()
-    assert {(name(launch), launch["template"]) for launch in platform.launches} == {
+    assert {(name(launch), launch.template) for launch in platform.launches} == {
         ("demo", "openfleet-create-cluster"),
         ("old", "openfleet-delete-cluster"),
         ("last", "openfleet-create-cluster"),
     }
-    assert {launch["limit"] for launch in platform.launches} == {"localhost,cluster_orders"}
-    assert {launch["extra_vars"]["cluster_order_api_group"] for launch in platform.launches} == {"cloudkit.openshift.io"}
+    assert {launch.sent["limit"] for launch in platform.launches} == {"localhost,cluster_orders"}
+    assert {launch.sent["extra_vars"]["cluster_order_api_group"] for launch in platform.launches} == {"cloudkit.openshift.io"}
 
 
-def name(launch: Mapping[str, Any]) -> str:
+def name(launch: Launch) -> str:
     """The order that the playbook of a launch would read in its event."""
-    return str(launch["extra_vars"]["ansible_eda"]["event"]["payload"]["metadata"]["name"])
+    return str(launch.sent["extra_vars"]["ansible_eda"]["event"]["payload"]["metadata"]["name"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr import kinds as dr_kinds
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet import kinds as _fleet  # noqa: F401 - it registers kinds
+from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure import network_attachments as _networks  # noqa: F401
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.kinds import in_apply_order, registered_kinds
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import model as _orders  # noqa: F401 - it registers kinds
@@ -15,14 +17,16 @@ VERSIONS = {
     "agent-install.openshift.io": "v1beta1",
     "hypershift.openshift.io": "v1beta1",
     "cloudkit.openshift.io": "v1alpha1",
+    "fleet.openfleet.io": "v1alpha1",
     "infrastructure.openfleet.io": "v1alpha1",
     "ramendr.openshift.io": "v1alpha1",
 }
-# Ramen's own kinds are compared with its CRDs where discovery from a DRPolicy is tested, those of disaster recovery where its CRDs are,
-# and orders of OSAC's group where its CRD is.
+# Ramen's own kinds are compared with its CRDs where discovery from a DRPolicy is tested, those of disaster recovery and of
+# networks where their CRDs are, and orders of OSAC's group where its CRD is.
 ELSEWHERE = {("osac.openshift.io", "ClusterOrder"), ("ramendr.openshift.io", "DRCluster"), ("ramendr.openshift.io", "DRPolicy")}
 ELSEWHERE |= {(version.partition("/")[0], kind) for kind, version in dr_kinds.VERSIONS.items()}
 ELSEWHERE |= {("ramendr.openshift.io", kind) for kind in (dr_kinds.DRPC, dr_kinds.VRG)}
+ELSEWHERE |= {("k8s.cni.cncf.io", "NetworkAttachmentDefinition")}
 OURS = {("cloudkit.openshift.io", "ClusterOrder"), ("hypershift.openshift.io", "NodePool"), ("ramendr.openshift.io", "ClusterRegistry")}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from ansible_collections.openfleet.clusters.extensions.sandbox.platform.sample import document
 from ansible_collections.openfleet.clusters.extensions.sandbox.platform.standin import Platform
 
-from ..support.platform import create, generated, request
+from ..support.automation_platform import create, generated, request
 from ..support.platform_documents import changed, content_of, without
 from ..support.platform_runs import LedgerInMemory, Runs
 

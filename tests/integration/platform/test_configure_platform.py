@@ -38,7 +38,8 @@ class Configuration:
 
     def write(self, address: str, **keys: object) -> None:
         example = yaml.safe_load((ROOT / "docs/examples/platform_site.yml").read_text(encoding="utf-8"))
-        site = example | {"address": address, "variables": {"cluster_site_namespace": self.namespace}} | keys
+        hub = example["hub"] | {"kubeconfig": self.environment["KUBECONFIG"]}
+        site = example | {"address": address, "hub": hub, "variables": {"cluster_site_namespace": self.namespace}} | keys
         (self._folder / "site.yml").write_text(yaml.safe_dump(site), encoding="utf-8")
         secrets = {
             "platform_token": self.platform.token(),
@@ -100,10 +101,8 @@ def test_platform_is_planned_configured_proven_by_a_job_and_removed(configuratio
 
 
 def test_failed_proof_fails_the_run_with_the_output_of_the_job(configuration: Configuration, tmp_path: Path) -> None:
-    broken = PlaybookRunner(ROOT, configuration.environment | {"KUBECONFIG": str(tmp_path / "no-such-file")})
-    configuration.platform.jobs.runner = broken
     with configuration.platform.serving() as url:
-        configuration.write(url, webhooks=False)
+        configuration.write(url, webhooks=False, hub={"secret": "openfleet-hub", "kubeconfig": str(tmp_path / "no-such-file")})
         code, output = configuration.play()
         assert code == 2
         assert re.search(r"Job \d+ of openfleet-sync-status is failed", output), output

@@ -77,7 +77,7 @@ class Ocm(Backend):
         """The service hands resources on to the cluster, which the stand-in doesn't have."""
         sets = self.service.shelf(self._cluster(name)["id"], "syncsets").values()
         handed: list[Object] = [resource for syncset in sets for resource in syncset["resources"]]
-        return next((resource for resource in handed if resource["metadata"] == item["metadata"]), None)
+        return next((resource for resource in handed if resource["metadata"].items() >= item["metadata"].items()), None)
 
     def parts_of(self, identity_provider: str, name: str) -> list[str]:
         shelves = self.service.shelves[self._cluster(name)["id"]]

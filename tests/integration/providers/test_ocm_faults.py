@@ -23,11 +23,13 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model
     ResourceSet,
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm.provider import ClusterProvider
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.resources import OWNER
 
 from ..support.ocm_site import Runs, standing_in
 from ..support.ocm_standin import TOKEN_PATH, Fault, OcmStandIn
 
 CONFIG: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
+LABELLED = CONFIG | {"metadata": {**CONFIG["metadata"], "labels": {OWNER: "set"}}}
 PEOPLE = IdentityProvider("file", "HTPasswd", {}, {"htpasswd": "ann:$1$a\nbob:$1$b"})
 GOOGLE = IdentityProvider("google", "Google", {"clientID": "me"}, {"clientSecret": "pssst"})
 READS = [TOKEN_PATH, "/clusters/[^/]+$", "/machine_pools$"]
@@ -118,14 +120,14 @@ CALLS = {
         "/syncsets$",
         lambda _runs, provider, spec: provider.apply_resources(spec, ResourceSet("set", [CONFIG])),
         on_shelf("syncsets", "id", "resources"),
-        [("set", [CONFIG])],
+        [("set", [LABELLED])],
     ),
     "other resources": Call(
         "PATCH",
         "/syncsets/set$",
         lambda _runs, provider, spec: provider.apply_resources(spec, ResourceSet("set", [CONFIG])),
         on_shelf("syncsets", "id", "resources"),
-        [("set", [CONFIG])],
+        [("set", [LABELLED])],
         lambda _runs, provider, spec: provider.apply_resources(spec, ResourceSet("set", [CONFIG, CONFIG])),
     ),
     "no resources": Call(

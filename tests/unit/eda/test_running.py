@@ -56,7 +56,7 @@ def test_page_lists_the_permissions_of_the_account_and_no_others() -> None:
     assert sorted(listed) == sorted(granted)
 
 
-@pytest.mark.parametrize("folder", ["", "tenant", "hosts", "jobs", "dr", "monitoring"])
+@pytest.mark.parametrize("folder", ["", "tenant", "hosts", "networks", "jobs", "dr", "fleet", "fleet/tenant", "monitoring"])
 def test_kustomization_names_every_manifest(folder: str) -> None:
     there = {file.name for file in (MANIFESTS / folder).glob("*.yaml")} - {"kustomization.yaml"}
     assert set(read(MANIFESTS / folder / "kustomization.yaml")["resources"]) == there
@@ -81,7 +81,7 @@ def test_page_lists_every_alert() -> None:
 
 def test_policies_and_roles_are_about_one_api_group() -> None:
     """A site that has another group changes it in every place: no place is missed."""
-    texts = {file.name: file.read_text(encoding="utf-8") for file in MANIFESTS.rglob("*.yaml")}
+    texts = {str(file.relative_to(MANIFESTS)): file.read_text(encoding="utf-8") for file in MANIFESTS.rglob("*.yaml")}
     with_group = {name: text for name, text in texts.items() if "cloudkit.openshift.io" in text}
     assert {"cluster_role.yaml", "tenant_cluster_role.yaml", "policy_orders.yaml", "policy_namespaces.yaml"} <= with_group.keys()
     for name, text in with_group.items():
