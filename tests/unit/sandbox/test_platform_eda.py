@@ -38,7 +38,7 @@ def found(eda: Client, path: str, name: str) -> dict[str, Any]:
 
 @pytest.fixture
 def activation(eda: Client) -> int:
-    """An activation that is enabled, and has been read by nobody."""
+    """An activation that is enabled, and that no request has read yet."""
     organization = found(eda, "organizations/", "Default")["id"]
     project = eda.create("projects/", name="site", url="https://git.example.com", organization_id=organization)
     states = [eda("GET", f"projects/{project}/")[1]["import_state"] for _step in range(3)]
