@@ -1,4 +1,4 @@
-"""The command line of the sandbox: `openfleet-sandbox up | down | status | kubeconfig | logs | build`."""
+"""The command line of the sandbox: `openfleet-sandbox up | down | status | kubeconfig | logs | build | flux-manifest`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from .build import build as build_all
+from .gitops.flux_manifest import write_beside_controllers
 from .sandbox import Sandbox
 from .screen import UserError, run_command, stage
 from .supervisor import HUB
@@ -15,7 +16,15 @@ from .supervisor import HUB
 def main() -> int:
     arguments = _parser().parse_args()
     sandbox = Sandbox(arguments.state)
-    commands = {"up": up, "down": down, "status": status, "kubeconfig": kubeconfig, "logs": logs, "build": build}
+    commands = {
+        "up": up,
+        "down": down,
+        "status": status,
+        "kubeconfig": kubeconfig,
+        "logs": logs,
+        "build": build,
+        "flux-manifest": flux_manifest,
+    }
     return commands[arguments.command](sandbox, arguments)
 
 
@@ -32,6 +41,11 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--s3", action="store_true", help="S3 as well")
     command.add_argument("--capi", action="store_true", help="Cluster API as well")
     command.add_argument("--replication", action="store_true", help="stand-in replication between the further clusters, and S3, as well")
+    command.add_argument("--gitops", action="store_true", help="a git server, a chart repository and an OCI registry as well")
+    command.add_argument("--gitea", action="store_true", help="Gitea, a forge with pull requests, as well")
+    command.add_argument(
+        "--workloads", action="append", default=[], metavar="NAME", help="run the Deployments of this cluster (repeatable)"
+    )
     command.add_argument("--port", type=int, default=0, help="the hub's port (default: a free one)")
     command.add_argument("--status-only", action="store_true", help="HostedClusters get status but no processes, for load")
     command.add_argument("--hypershift-crds", type=Path, metavar="FOLDER", help="HyperShift's CRDs of another version, one in each *.yaml")
@@ -45,13 +59,23 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("build", help="download or compile now what `up` would otherwise download or compile")
     command.add_argument("--s3", action="store_true", help="S3 as well")
     command.add_argument("--capi", action="store_true", help="Cluster API as well")
+    command.add_argument("--flux", action="store_true", help="Flux's controllers and what --gitops starts as well")
+    command.add_argument("--gitea", action="store_true", help="Gitea as well")
     command.add_argument("--apis", action="store_true", help="other projects' API definitions for tests as well")
+    commands.add_parser("flux-manifest", help="print the path of Flux's install manifest; beside it is its checksum, in *.sha256")
     return parser
 
 
 def up(sandbox: Sandbox, arguments: argparse.Namespace) -> int:
     running = sandbox.holder() is not None
-    build_all(arguments.s3 or arguments.replication, arguments.capi, hypershift=arguments.hypershift_crds is None)
+    build_all(
+        arguments.s3 or arguments.replication,
+        arguments.capi,
+        hypershift=arguments.hypershift_crds is None,
+        flux=bool(arguments.workloads),
+        gitops=arguments.gitops,
+        gitea=arguments.gitea,
+    )
     with stage("Sandbox is running already" if running else "Sandbox hub"):
         sandbox.up(
             arguments.cluster,
@@ -61,6 +85,9 @@ def up(sandbox: Sandbox, arguments: argparse.Namespace) -> int:
             arguments.port,
             arguments.status_only,
             arguments.hypershift_crds,
+            gitops=arguments.gitops,
+            gitea=arguments.gitea,
+            workloads=arguments.workloads,
         )
     for name in (HUB, *arguments.cluster):
         print(f"  export KUBECONFIG={sandbox.kubeconfig(name)}  # {name}")
@@ -99,7 +126,12 @@ def logs(sandbox: Sandbox, arguments: argparse.Namespace) -> int:
 
 
 def build(_sandbox: Sandbox, arguments: argparse.Namespace) -> int:
-    build_all(arguments.s3, arguments.capi, arguments.apis)
+    build_all(arguments.s3, arguments.capi, arguments.apis, flux=arguments.flux, gitea=arguments.gitea)
+    return 0
+
+
+def flux_manifest(_sandbox: Sandbox, _arguments: argparse.Namespace) -> int:
+    print(write_beside_controllers().path)
     return 0
 
 

@@ -9,7 +9,15 @@ from pathlib import Path
 from . import debian, gobuild, upstream
 
 
-def build(s3: bool = False, capi: bool = False, apis: bool = False, hypershift: bool = True) -> None:
+def build(
+    s3: bool = False,
+    capi: bool = False,
+    apis: bool = False,
+    hypershift: bool = True,
+    flux: bool = False,
+    gitops: bool = False,
+    gitea: bool = False,
+) -> None:
     """Make ready what is missing: Kubernetes, HyperShift's CRDs, and the selected parts. `apis` is what only tests use.
 
     An activated environment then has the compiled kubectl.
@@ -19,10 +27,17 @@ def build(s3: bool = False, capi: bool = False, apis: bool = False, hypershift: 
         _link(kubectl, Path(sys.prefix) / "bin" / "kubectl")
     if hypershift:
         upstream.folder(upstream.HYPERSHIFT)
-    if s3:
-        gobuild.programs(gobuild.S3)
-    if capi:
-        gobuild.programs(gobuild.CLUSTER_API)
+    parts = (
+        (gobuild.S3, s3),
+        (gobuild.CLUSTER_API, capi),
+        (gobuild.FLUX, flux),
+        (gobuild.REGISTRY, gitops or flux),
+        (gobuild.GITEA, gitea),
+    )
+    for program in [program for program, selected in parts if selected]:
+        gobuild.programs(program)
+    if gitops or flux or gitea:
+        debian.find(debian.GIT)
     if apis:
         for module in (upstream.ACM, upstream.OCM, upstream.OPENSHIFT):
             upstream.folder(module)

@@ -16,7 +16,7 @@ from typing import IO, Any
 import yaml
 
 from . import gobuild
-from .capi_manifests import cluster_class, led_to, of_in_memory
+from .capi_manifests import CLASS_NAME, cluster_class, led_to, of_in_memory
 from .certificates import Authority
 from .cluster import Cluster
 from .crds import SafeLoader
@@ -45,7 +45,7 @@ class ClusterApi:
         return all(manager.running for manager in self._managers)
 
     async def start(self) -> None:
-        """Start what isn't running, and return when all webhooks answer and the ClusterClass exists."""
+        """Start what isn't running, and return when all webhooks answer and the ClusterClass is reconciled."""
         self.folder.mkdir(exist_ok=True, mode=0o700)
         if not (self.folder / "tls.key").exists():
             self._write_certificate()
@@ -61,6 +61,9 @@ class ClusterApi:
         write_json(self.folder / "capi.json", {"name": "cluster-api", "processes": [each.describe() for each in self._managers]})
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": CLASS_NAMESPACE}}
         await self._hub.apply("cluster-class.json", [namespace, *cluster_class(CLASS_NAMESPACE)])
+        # A cluster of a class that Cluster API has not reconciled yet fails at first.
+        reconciled = ("--for=condition=VariablesReady", f"--timeout={READY_SECONDS}s")
+        await self._hub.kubectl("wait", f"clusterclass/{CLASS_NAME}", f"--namespace={CLASS_NAMESPACE}", *reconciled)
 
     async def stop(self) -> None:
         await asyncio.gather(*(manager.stop() for manager in self._managers))

@@ -22,13 +22,16 @@ TOOLS = ("apt-get", "dpkg-deb")
 
 @dataclass(frozen=True)
 class DebianProgram:
-    """A program, and the package that contains it."""
+    """A program, and the package that contains it. `place` is its folder there, where the one for PATH has a script with fixed paths."""
 
     name: str
     package: str
+    place: str = ""
 
 
 KNOT = DebianProgram("knotd", "knot")
+CHROMIUM = DebianProgram("chromium-headless-shell", "chromium-headless-shell", "usr/lib/chromium")
+GIT = DebianProgram("git", "git")
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,8 @@ def find(program: DebianProgram) -> Unpacked | None:
 
 
 def _in(folder: Path, program: DebianProgram) -> Unpacked | None:
-    found = shutil.which(program.name, path=os.pathsep.join(str(folder / place) for place in ("usr/sbin", "usr/bin")))
+    places = (program.place,) if program.place else ("usr/sbin", "usr/bin")
+    found = shutil.which(program.name, path=os.pathsep.join(str(folder / place) for place in places))
     libraries = sorted({str(path.parent) for path in folder.rglob("*.so*")})
     return Unpacked(Path(found), {"LD_LIBRARY_PATH": os.pathsep.join(libraries)}) if found else None
 

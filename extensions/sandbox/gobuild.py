@@ -33,6 +33,9 @@ DISK_GIB = 8
 KUBERNETES_VERSION = "v1.36.3"
 ETCD_VERSION = "v3.6.8"
 CLUSTER_API_VERSION = "v1.14.2"
+FLUX_VERSION = "v2.9.5"
+GITEA_VERSION = "v1.26.2"
+FLUX_CONTROLLERS = ("source-controller", "kustomize-controller", "helm-controller", "notification-controller")
 # Without cgo no C compiler is needed; Go of the machine is used as it is, never one it would download.
 GO_SETTINGS = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
 GO_FLAGS = ("-trimpath", "-buildvcs=false")
@@ -53,8 +56,9 @@ class Way(enum.StrEnum):
 class Program:
     """A Go module, the packages of it to build with the names each binary is called by, and packages whose manifests are kept.
 
-    The manifests are the YAML files below a package's folder `config`. They lie beside the binaries, in `config/<name>`. A release
-    has the same programs, compiled by their projects.
+    The manifests are the YAML files below a package's folder `config`. They lie beside the binaries, in `config/<name>`. `files` are
+    folders of a package that a program reads when it runs; they lie beside the binaries too. A release has the same programs, compiled by
+    their projects.
     """
 
     sources: Path
@@ -62,6 +66,7 @@ class Program:
     packages: dict[str, tuple[str, ...]]
     linker_flags: str = ""
     manifests: dict[str, str] = field(default_factory=dict)
+    files: dict[str, tuple[str, ...]] = field(default_factory=dict)
     release: releases.Release | None = None
 
     @property
@@ -100,6 +105,22 @@ CLUSTER_API = Program(
         "capi-in-memory": "sigs.k8s.io/cluster-api/test/infrastructure/docker",
     },
 )
+# The controllers of this version of Flux. Each has a version of its own, which `go.mod` pins.
+FLUX = Program(
+    sources=SOURCES / "flux",
+    title=f"Flux {FLUX_VERSION}",
+    packages={f"github.com/fluxcd/{name}": (name,) for name in FLUX_CONTROLLERS},
+    manifests={name: f"github.com/fluxcd/{name}" for name in FLUX_CONTROLLERS},
+)
+REGISTRY = Program(
+    sources=SOURCES / "registry", title="distribution", packages={"github.com/distribution/distribution/v3/cmd/registry": ("registry",)}
+)
+GITEA = Program(
+    sources=SOURCES / "gitea",
+    title=f"Gitea {GITEA_VERSION}",
+    packages={".": ("gitea",)},
+    files={"code.gitea.io/gitea": ("options", "templates", "public")},
+)
 
 
 def programs(program: Program) -> dict[str, Path]:
@@ -112,6 +133,12 @@ def programs(program: Program) -> dict[str, Path]:
         return own
     folder = _cached(program, way) or _made(program, way)
     return {name: folder / name for name in program.names}
+
+
+def built(program: Program) -> dict[str, Path] | None:
+    """Where the cache has each of the program's names. None where it has not: nothing is downloaded or compiled."""
+    folder = _cached(program, Way.AUTO)
+    return {name: folder / name for name in program.names} if folder else None
 
 
 def _way() -> Way:
@@ -185,7 +212,7 @@ def cache_folder() -> Path:
 
 
 def _source_hash(program: Program) -> str:
-    wanted = [f"{key} {value}" for part in (program.packages, program.manifests) for key, value in part.items()]
+    wanted = [f"{key} {value}" for part in (program.packages, program.manifests, program.files) for key, value in part.items()]
     digest = hashlib.sha256(" ".join([*wanted, program.linker_flags, platform.system(), platform.machine()]).encode())
     for file in sorted(program.sources.glob("*")):
         digest.update(file.name.encode() + file.read_bytes())
@@ -228,6 +255,9 @@ def _compile(program: Program, folder: Path) -> None:
                     (made / other).symlink_to(name)
             for name, package in program.manifests.items():
                 _copy_manifests(go, program, shown, package, made / "config" / name)
+            for package, folders in program.files.items():
+                for name in folders:
+                    shutil.copytree(_folder(go, program, shown, package) / name, made / name, copy_function=shutil.copyfile)
     except BaseException:
         shutil.rmtree(made)
         raise
@@ -239,12 +269,17 @@ def _is_package(line: str) -> bool:
 
 
 def _copy_manifests(go: str, program: Program, shown: Stage, package: str, target: Path) -> None:
-    config = Path(_run_go([go, "list", "-f", "{{.Dir}}", package], program, shown)[-1], "config")
+    config = _folder(go, program, shown, package) / "config"
     for file in config.rglob("*.yaml"):
         copy = target / file.relative_to(config)
         copy.parent.mkdir(parents=True, exist_ok=True)
         # Not with its mode: everything in Go's module cache is read-only.
         shutil.copyfile(file, copy)
+
+
+def _folder(go: str, program: Program, shown: Stage, package: str) -> Path:
+    """The folder of the package's sources."""
+    return Path(_run_go([go, "list", "-f", "{{.Dir}}", package], program, shown)[-1])
 
 
 def _run_go(

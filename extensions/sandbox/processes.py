@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
+import itertools
 import json
 import logging
 import os
@@ -13,12 +15,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from .gobuild import cache_folder
 from .launcher import die_with_me
 from .screen import UserError
 
 log = logging.getLogger("sandbox")
 
 LOG_LINES = 15
+PORTS = range(10000, 20000)  # below those that the kernel gives to any program, and those of Cluster API
 GRACE_SECONDS = 10
 
 
@@ -140,9 +144,20 @@ def working_in(folder: Path) -> list[int]:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port that no program uses, and that no other call returns soon: who asked for it may bind it only seconds later."""
+    file = cache_folder() / "last-port"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with open(os.open(file, os.O_RDWR | os.O_CREAT, 0o600), "r+") as last:
+        fcntl.flock(last, fcntl.LOCK_EX)
+        text = last.read()
+        begun = PORTS.index(int(text)) + 1 if text.isdecimal() and int(text) in PORTS else 0
+        port = next((port for port in itertools.chain(PORTS[begun:], PORTS[:begun]) if not port_in_use(port)), 0)
+        if not port:
+            raise UserError(f"Every port from {PORTS.start} to {PORTS.stop - 1} is in use: end a program that uses some of them.")
+        last.seek(0)
+        last.truncate()
+        last.write(str(port))
+    return port
 
 
 def port_in_use(port: int) -> bool:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from .build import build
+from .gitops.access import Gitea, GitOpsAccess
 from .processes import read_json, tail, works_in
 from .screen import UserError
 from .supervisor import HUB, PACKAGE, Wanted
@@ -36,6 +37,11 @@ DESCRIPTIONS = (
     "s3/s3.json",
     "capi/capi.json",
     "replication/standin.json",
+    "gitops/gitops.json",
+    "gitea/gitea.json",
+    "workloads/*/standin.json",
+    "workloads/*/flux.json",
+    "hypershift/*/flux/flux.json",
 )
 UP_SECONDS = 600
 DOWN_SECONDS = 30
@@ -82,10 +88,15 @@ class Sandbox:
         hub: bool = True,
         attached: bool = False,
         meanwhile: Callable[[Path], None] | None = None,
+        gitops: bool = False,
+        gitea: bool = False,
+        workloads: Sequence[str] = (),
     ) -> None:
         """Start the hub, the named further clusters and, if selected, S3 and Cluster API; what runs already is not changed.
 
-        `replication` connects all further clusters, and includes S3. What only uses further clusters needs no hub.
+        `replication` connects all further clusters, and includes S3. What only uses further clusters needs no hub. `gitops` is a git
+        server, a chart repository and an OCI registry, `gitea` a forge. `workloads` names clusters whose Deployments run, as those of
+        hosted clusters do.
 
         An attached sandbox ends with the calling process, however that ends. `meanwhile` is called with the hub's kubeconfig as soon
         as it exists, while the hub still starts: for what takes as long to start as the hub does.
@@ -98,7 +109,7 @@ class Sandbox:
                     f"A further cluster cannot be named {name!r}: use lower case letters, digits and dashes, at most 40, and not {HUB}."
                 )
         # Built here, where the user gets the progress; the supervisor then finds everything in the caches.
-        build(s3 or replication, capi, hypershift=hub and hypershift_crds is None)
+        build(s3 or replication, capi, hypershift=hub and hypershift_crds is None, gitops=gitops, gitea=gitea)
         with self._exclusive():
             fresh = self.holder() is None
             crds = str(hypershift_crds.absolute()) if hypershift_crds else ""
@@ -114,6 +125,11 @@ class Sandbox:
             wanted.s3 = wanted.s3 or s3 or replication
             wanted.capi = wanted.capi or capi
             wanted.replication = wanted.replication or replication
+            wanted.gitops = wanted.gitops or gitops
+            wanted.gitea = wanted.gitea or gitea
+            if unknown := [name for name in workloads if name not in wanted.clusters]:
+                raise UserError(f"No cluster is named {', '.join(unknown)}, so its workloads cannot run: start it with --cluster.")
+            wanted.workloads += [name for name in workloads if name not in wanted.workloads]
             if fresh:
                 self._start(wanted, attached, meanwhile)
             else:
@@ -129,6 +145,7 @@ class Sandbox:
             if unknown := [name for name in clusters if name == HUB or name not in wanted.clusters]:
                 raise UserError(f"No further cluster is named {', '.join(unknown)}: `openfleet-sandbox status` shows those that are.")
             wanted.clusters = [name for name in wanted.clusters if name not in clusters]
+            wanted.workloads = [name for name in wanted.workloads if name not in clusters]
             self._ask(wanted)
 
     def holder(self) -> int | None:
@@ -180,6 +197,19 @@ class Sandbox:
         if self.holder() is None or not access:
             raise UserError(f"No S3 is running in the sandbox {self.state}: start it with `openfleet-sandbox up --s3`.")
         return StoreAccess(access["url"], access["region"], access["access_key"], access["secret_key"])
+
+    def gitops(self) -> GitOpsAccess:
+        folder = self.state / "gitops"
+        description = read_json(folder / "gitops.json")
+        if self.holder() is None or not description:
+            raise UserError(f"No git server is running in the sandbox {self.state}: start it with `openfleet-sandbox up --gitops`.")
+        return GitOpsAccess.of(folder, description)
+
+    def gitea(self) -> Gitea:
+        description = read_json(self.state / "gitea" / "gitea.json")
+        if self.holder() is None or not description:
+            raise UserError(f"No Gitea is running in the sandbox {self.state}: start it with `openfleet-sandbox up --gitea`.")
+        return Gitea(description["url"], description["username"], description["token"])
 
     def logs(self) -> dict[str, Path]:
         """The log of every process, by `<owner>/<process>`."""

@@ -20,6 +20,9 @@ from . import gobuild, upstream
 from .capi import ClusterApi
 from .cluster import Cluster
 from .crds import AGENTS_CRD, COLLECTION_CRDS, crds_in, load_crd
+from .gitops.gitea import GiteaService
+from .gitops.service import GitOpsServices
+from .gitops.standin import WorkloadsStandin
 from .processes import Process, read_json, write_json
 from .replication.service import Replication
 from .s3 import ObjectStore
@@ -42,6 +45,9 @@ class Wanted:
     s3: bool = False
     capi: bool = False
     replication: bool = False
+    gitops: bool = False
+    gitea: bool = False
+    workloads: list[str] = field(default_factory=list)
     port: int = 0
     status_only: bool = False
     hypershift_crds: str = ""
@@ -64,6 +70,9 @@ class Supervisor:
         self._store: ObjectStore | None = None
         self._cluster_api: ClusterApi | None = None
         self._replication = Replication(state / "replication")
+        self._gitops: GitOpsServices | None = None
+        self._gitea: GiteaService | None = None
+        self._workloads: dict[str, WorkloadsStandin] = {}
         self._standin: Process | None = None
         self._changed = asyncio.Event()
         self._end = asyncio.Event()
@@ -108,6 +117,8 @@ class Supervisor:
 
     async def _reconcile(self, wanted: Wanted) -> None:
         for name in [name for name in self._clusters if name not in wanted.clusters]:
+            if name in self._workloads:
+                await self._workloads.pop(name).stop()
             await self._clusters.pop(name).remove()
         binaries = gobuild.programs(gobuild.KUBERNETES)
         for name in wanted.clusters:
@@ -123,12 +134,25 @@ class Supervisor:
                     await cluster.apply("site.json", site_objects())
         if HUB in self._clusters and not (self._standin and self._standin.running):
             await self._start_standin(self._clusters[HUB], wanted.status_only)
+        await self._reconcile_services(wanted)
+
+    async def _reconcile_services(self, wanted: Wanted) -> None:
+        """What runs beside the clusters."""
         if wanted.s3 and not (self._store and self._store.running):
             self._store = self._store or ObjectStore(self._state / "s3", gobuild.programs(gobuild.S3))
             await self._store.start()
         if wanted.replication and self._store:
             clusters = [cluster for name, cluster in self._clusters.items() if name != HUB]
             await self._replication.start(clusters, self._store)
+        if wanted.gitops and not (self._gitops and self._gitops.running):
+            self._gitops = self._gitops or GitOpsServices(self._state / "gitops", gobuild.programs(gobuild.REGISTRY))
+            await self._gitops.start()
+        if wanted.gitea and not (self._gitea and self._gitea.running):
+            self._gitea = self._gitea or GiteaService(self._state / "gitea", gobuild.programs(gobuild.GITEA))
+            await self._gitea.start()
+        for name in [name for name in wanted.workloads if name in self._clusters]:
+            standin = self._workloads.setdefault(name, WorkloadsStandin(self._clusters[name], self._state / "workloads" / name))
+            await standin.start()
         if wanted.capi and not (self._cluster_api and self._cluster_api.running):
             programs = gobuild.programs(gobuild.CLUSTER_API)
             self._cluster_api = self._cluster_api or ClusterApi(self._state / "capi", self._clusters[HUB], programs)
@@ -150,6 +174,11 @@ class Supervisor:
     async def _stop_all(self) -> None:
         if self._standin:
             await self._standin.stop()
+        await asyncio.gather(*(standin.stop() for standin in self._workloads.values()))
+        if self._gitops:
+            await self._gitops.stop()
+        if self._gitea:
+            await self._gitea.stop()
         if self._cluster_api:
             await self._cluster_api.stop()
         await self._replication.stop()

@@ -17,6 +17,7 @@ from ....plugins.module_utils.controller.work_queue import Key, WorkQueue
 from ....plugins.module_utils.kube.client import Kube
 from .. import gobuild
 from ..cluster import Cluster
+from ..gitops.workloads import Workloads
 from ..processes import ProcessDied
 from .agents import Agents, agent_namespace
 from .console import publish
@@ -57,6 +58,7 @@ class HostedControlPlane:
         self._queue = queue
         self._turns = turns
         self._starting: asyncio.Task[None] | None = None
+        self._workloads: asyncio.Task[None] | None = None
 
     @property
     def up(self) -> bool:
@@ -73,9 +75,12 @@ class HostedControlPlane:
     async def _start(self) -> None:
         async with self._turns:
             self.nodes = None
+            await self._stop_workloads()
             try:
                 await self.cluster.start()
-                self.nodes = HostedNodes(connect(self.cluster.kubeconfig))
+                kube, folder = connect(self.cluster.kubeconfig), self.cluster.folder / "flux"
+                self._workloads = asyncio.create_task(Workloads(str(self.key), kube, self.cluster.kubeconfig, folder).run())
+                self.nodes = HostedNodes(kube)
             except ProcessDied as death:
                 log.error("%s: %s", self.key, death)
                 self._queue.add_after(self.key, RESTART_SECONDS)
@@ -88,7 +93,14 @@ class HostedControlPlane:
             self._starting.cancel()
             await asyncio.gather(self._starting, return_exceptions=True)
         self.nodes = None
+        await self._stop_workloads()
         await self.cluster.stop()
+
+    async def _stop_workloads(self) -> None:
+        if self._workloads:
+            self._workloads.cancel()
+            await asyncio.gather(self._workloads, return_exceptions=True)
+        self._workloads = None
 
     async def remove(self) -> None:
         await self.stop()

@@ -1,48 +1,47 @@
-"""The status that Ramen would write for a DRCluster: fencing and the maintenance modes of its storage. A pure function.
+"""What Ramen's hub operator and csi-addons would write: maintenance modes of a DRCluster, and the result of a NetworkFence. Pure.
 
-Fencing counts for the conditions of this generation; while a DRCluster is fenced, no application of that cluster reaches its volumes.
+While a cluster is fenced, no application of that cluster reaches its volumes. The condition Fenced of a DRCluster is not written here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from ....plugins.module_utils.common.types import Object
-from .conditions import FALSE, TRUE, Condition, by_type, is_true, merged
+from .conditions import FALSE, TRUE, Condition, by_type, merged
 from .volumes import PROVISIONER, REPLICATION_ID
 
-FENCED, CLEAN, VALIDATED = "Fenced", "Clean", "Validated"
-FENCING_VALUES = ("Fenced", "ManuallyFenced")
+VALIDATED = "Validated"
+FENCED, MANUALLY_FENCED = "Fenced", "ManuallyFenced"
+PREFIX = "network-fence-"  # before the name of the cluster, as Ramen names it
 
 
-def drcluster_status(cluster: Object, is_complete: bool, failing_over: bool, is_active: bool, now: str) -> Object:
-    """The status of a DRCluster. `is_complete` says whether fencing, or its end, has taken its time.
+def drcluster_status(cluster: Object, failing_over: bool, is_active: bool, now: str) -> Object:
+    """The status of a DRCluster, with what others have written to it.
 
     `failing_over` says whether an application whose storage needs a maintenance mode fails over to it, `is_active` whether that mode is on.
     """
     before: Object = cluster.get("status") or {}
     known = by_type(before)
-    phase, conditions = _fencing(cluster["spec"].get("clusterFence", ""), known, is_complete)
-    wanted = [*conditions, Condition(VALIDATED, TRUE, "Succeeded", "Validated the cluster")]
-    status: Object = {"phase": phase, "conditions": merged(known, wanted, cluster["metadata"]["generation"], now)}
+    validated = Condition(VALIDATED, TRUE, "Succeeded", "Validated the cluster")
+    (condition,) = merged(known, [validated], cluster["metadata"]["generation"], now)
+    status: Object = {name: value for name, value in before.items() if name != "maintenanceModes"}
+    status["conditions"] = list((known | {VALIDATED: condition}).values())
     if failing_over:
         status["maintenanceModes"] = [_maintenance_mode(before, is_active, now)]
     return status
 
 
-def _fencing(fence: str, known: Mapping[str, Object], is_complete: bool) -> tuple[str, list[Condition]]:
-    """The phase and the conditions Fenced and Clean. A person has done what is set manually."""
-    if fence in FENCING_VALUES:
-        if is_complete or fence == "ManuallyFenced":
-            return "Fenced", [Condition(FENCED, TRUE, "Fenced", "Cluster fenced"), Condition(CLEAN, FALSE, "Fenced", "Cluster fenced")]
-        return "Fencing", [Condition(FENCED, FALSE, "Fencing", "Fencing"), Condition(CLEAN, FALSE, "Fencing", "Fencing")]
-    was_fenced = FENCED in known and known[FENCED]["reason"] not in ("Clean", "Unfenced")
-    if was_fenced and not is_complete and fence != "ManuallyUnfenced":
-        return "Unfencing", [Condition(FENCED, TRUE, "Unfencing", "Unfencing"), Condition(CLEAN, FALSE, "Unfencing", "Unfencing")]
-    clean = Condition(CLEAN, TRUE, "Clean", "Cluster clean")
-    if fence:
-        return "Unfenced", [Condition(FENCED, FALSE, "Unfenced", "Cluster not fenced"), clean]
-    return "Available", [Condition(FENCED, FALSE, "Clean", "Cluster not fenced"), clean]
+def fence_status(is_complete: bool, before: Object) -> Object:
+    """The status of a NetworkFence. `is_complete` says whether its state has taken its time; until then the last result stays."""
+    return {"result": "Succeeded", "message": "done by the stand-in"} if is_complete else before
+
+
+def fenced_by(fence: Object) -> str:
+    """The cluster that a NetworkFence cuts off from the storage; empty if it does not."""
+    spec, status = fence["spec"], fence.get("status") or {}
+    in_effect = spec.get("fenceState", FENCED) == FENCED and status.get("result") == "Succeeded"
+    return str(fence["metadata"]["name"]).removeprefix(PREFIX) if in_effect else ""
 
 
 def _maintenance_mode(before: Object, is_active: bool, now: str) -> Object:
@@ -67,5 +66,6 @@ def is_failing_over(cluster: Object, controls: Iterable[Object]) -> bool:
     )
 
 
-def is_fenced(cluster: Object) -> bool:
-    return is_true(by_type(cluster.get("status")), FENCED)
+def is_cut_off(cluster: Object) -> bool:
+    """Whether a person says that the cluster is cut off."""
+    return bool(cluster["spec"].get("clusterFence") == MANUALLY_FENCED)

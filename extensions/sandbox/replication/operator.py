@@ -1,6 +1,6 @@
 """The stand-in's control loop: every change of a cluster queues what depends on it, and each reconcile reads everything again.
 
-Groups are reconciled over all clusters at once, claims, workloads and DRClusters on each.
+Groups are reconciled over all clusters at once, claims, workloads, DRClusters and NetworkFences on each.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from ....plugins.module_utils.controller.work_queue import Key, WorkQueue
 from ....plugins.module_utils.kube.client import Kube
 from ....plugins.module_utils.kube.errors import NotFound
 from . import claims
-from .drclusters import drcluster_status, is_failing_over
-from .faults import ACTIVATE, FENCE, Delays, Faults, Step
+from .drclusters import PREFIX, drcluster_status, fence_status, is_failing_over
+from .faults import ACTIVATE, Delays, Faults, Step
+from .faults import FENCE as FENCE_STEP
 from .groups import Groups, now_in_utc
 from .member import Member, namespaces_of
-from .site import CLAIM, CLUSTER, CONTROL, GROUP, VOLUME, Site
+from .site import CLAIM, CLUSTER, CONTROL, FENCE, GROUP, VOLUME, Site
 from .volumes import Volume, selected
 from .workloads import KINDS as WORKLOADS
 from .workloads import claims_of, templated_claims, unready_because, uses, workload_status
@@ -45,7 +46,12 @@ class Operator:
         self._queues = {
             (site.name, kind): WorkQueue(functools.partial(work, site, kind))
             for site in self._sites
-            for kind, work in [(CLAIM, self._claim), (CLUSTER, self._drcluster), *((kind, self._workload) for kind in WORKLOADS)]
+            for kind, work in [
+                (CLAIM, self._claim),
+                (CLUSTER, self._drcluster),
+                (FENCE, self._network_fence),
+                *((kind, self._workload) for kind in WORKLOADS),
+            ]
         }
 
     async def run(self) -> None:
@@ -80,7 +86,9 @@ class Operator:
             self._queues[site.name, kind].add(key)
         if kind == GROUP:
             self._group_queue.add(key)
-        elif kind == CLUSTER:
+        elif kind in (CLUSTER, FENCE):
+            if kind == CLUSTER:
+                self._queues[site.name, FENCE].add(Key("", f"{PREFIX}{key.name}"))  # it may have other faults
             self._queue_groups()
             for other in self._sites:
                 self._queue_workloads(other)
@@ -161,12 +169,21 @@ class Operator:
             return
         faults = Faults.of(cluster)
         controls = [control for control in site[CONTROL].all() if is_failing_over(cluster, [control]) and self._needs_maintenance(control)]
-        waits = {step: self._remaining(site, cluster, faults, step) for step in ([FENCE, ACTIVATE] if controls else [FENCE])}
-        now = format_time(now_in_utc())
-        status = drcluster_status(cluster, not waits[FENCE], bool(controls), not waits.get(ACTIVATE, 0.0), now)
-        await self._write_status(site, cluster, status)
-        if pending := [wait for wait in waits.values() if wait]:
-            self._queues[site.name, CLUSTER].add_after(key, min(pending))
+        wait = self._remaining(site, cluster, faults, ACTIVATE) if controls else 0.0
+        await self._write_status(site, cluster, drcluster_status(cluster, bool(controls), not wait, format_time(now_in_utc())))
+        if wait:
+            self._queues[site.name, CLUSTER].add_after(key, wait)
+
+    async def _network_fence(self, site: Site, _kind: str, key: Key) -> None:
+        """Fencing, and its end, take the time that the DRCluster of that name says."""
+        fence = site[FENCE].get(key)
+        if fence is None:
+            return
+        cluster = site[CLUSTER].get(Key("", key.name.removeprefix(PREFIX)))
+        wait = self._remaining(site, fence, Faults.of(cluster), FENCE_STEP)
+        await self._write_status(site, fence, fence_status(not wait, fence.get("status") or {}))
+        if wait:
+            self._queues[site.name, FENCE].add_after(key, wait)
 
     def _needs_maintenance(self, control: Object) -> bool:
         """Whether the storage of an application has to be in a maintenance mode before a failover, also if its cluster is gone."""

@@ -14,7 +14,7 @@ from .volumes import PROVISIONER, STORAGE_CLASS
 
 # Ramen's configuration on a managed cluster.
 NAMESPACE, CONFIG_MAP, KEY, SECRET = "ramen-system", "ramen-dr-cluster-operator-config", "ramen_manager_config.yaml", "s3"
-OWN_CRDS = Path(__file__).parent / "crds"
+OWN_CRDS, CSI_ADDONS_CRDS = (Path(__file__).parent / name for name in ("crds", "csi_addons"))
 # A folder with CRDs of other projects, each in a folder of its own, for what the sandbox otherwise has smaller CRDs of its own.
 UPSTREAM_CRDS = "OPENFLEET_UPSTREAM_CRDS"
 
@@ -26,8 +26,8 @@ def ramen_crds() -> list[Object]:
 
 
 def cluster_crds() -> list[Object]:
-    """The CRDs of a cluster that takes part: Ramen's kinds, and the registry of its peers."""
-    return [*ramen_crds(), load_crd(COLLECTION_CRDS / "clusterregistries.yaml")]
+    """The CRDs of a cluster that takes part: Ramen's kinds, the fence of csi-addons, and the registry of its peers."""
+    return [*ramen_crds(), *crds_in(CSI_ADDONS_CRDS), load_crd(COLLECTION_CRDS / "clusterregistries.yaml")]
 
 
 def profile_of(cluster: str) -> str:

@@ -10,7 +10,7 @@ from ....plugins.module_utils.common.types import Object
 from ....plugins.module_utils.controller.informer import Informer
 from ....plugins.module_utils.kube.client import Kube
 from ....plugins.module_utils.kube.config import target
-from .drclusters import is_fenced
+from .drclusters import fenced_by, is_cut_off
 from .stores import Stores
 from .volumes import LABEL
 from .workloads import API_VERSION as APPS
@@ -18,6 +18,7 @@ from .workloads import KINDS as WORKLOADS
 
 RAMEN = "ramendr.openshift.io/v1alpha1"
 GROUP, CONTROL, CLUSTER = "VolumeReplicationGroup", "DRPlacementControl", "DRCluster"
+CSI_ADDONS, FENCE = "csiaddons.openshift.io/v1alpha1", "NetworkFence"
 NAMESPACE, CLAIM, VOLUME = "Namespace", "PersistentVolumeClaim", "ConfigMap"
 FIELD_MANAGER = "replication-standin"
 # A cluster that does not answer must not hold up the others.
@@ -36,7 +37,9 @@ class Site:
         def notify(before: Object | None, after: Object | None) -> None:
             changed(self, after or before or {})
 
-        kinds = {GROUP: RAMEN, CONTROL: RAMEN, CLUSTER: RAMEN, NAMESPACE: "v1", CLAIM: "v1"} | dict.fromkeys(WORKLOADS, APPS)
+        kinds = {GROUP: RAMEN, CONTROL: RAMEN, CLUSTER: RAMEN, FENCE: CSI_ADDONS, NAMESPACE: "v1", CLAIM: "v1"} | dict.fromkeys(
+            WORKLOADS, APPS
+        )
         self.name = name
         self.kube = kube
         self.stores = Stores(kube)
@@ -54,8 +57,9 @@ class Site:
         return [item for kind in WORKLOADS for item in self[kind].below(namespace)]
 
     def fences(self) -> set[str]:
-        """The names of the clusters that the DRClusters of this one fence."""
-        return {cluster["metadata"]["name"] for cluster in self[CLUSTER].all() if is_fenced(cluster)}
+        """The names of the clusters that are fenced from this one, by a NetworkFence or by a person."""
+        by_hand = {str(cluster["metadata"]["name"]) for cluster in self[CLUSTER].all() if is_cut_off(cluster)}
+        return by_hand | {name for fence in self[FENCE].all() if (name := fenced_by(fence))}
 
     def remember(self, item: Object) -> None:
         if item["kind"] in self.informers:
