@@ -21,6 +21,7 @@ from ..common.text import did_you_mean
 from ..providers.model import NodeRequest
 from .errors import COLLECTION, BrokenTemplate, UnknownTemplate
 from .metadata import INSTALL, POST_INSTALL, Contents, EntryPoint, Files, merge, read_files
+from .profile_rules import ProfileRule
 from .site_parameters import SiteRules, setting_at
 
 
@@ -62,6 +63,11 @@ class Template:
     def network_parameters(self) -> tuple[str, ...]:
         """The parameters whose values are address ranges of the cluster."""
         return self._contents.network_parameters
+
+    @property
+    def profile_rules(self) -> Mapping[str, ProfileRule] | None:
+        """The profiles that it requires and allows; None where an order may have all that the site offers."""
+        return self._contents.profile_rules
 
     @property
     def entry_points(self) -> tuple[str, ...]:

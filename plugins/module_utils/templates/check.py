@@ -28,6 +28,7 @@ class Checked:
 
     Parameters are typed and have their defaults. `role` is None if the template has no such entry point. `inlined` names the secret
     parameters whose values the order itself has. `ignored` has mistakes that were ignored, which happens on delete only.
+    `all_parameters` has those too that the role does not declare.
     """
 
     parameters: dict[str, Any] = field(repr=False)
@@ -35,6 +36,7 @@ class Checked:
     role: str | None = None
     ignored: tuple[str, ...] = ()
     inlined: tuple[str, ...] = ()
+    all_parameters: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 def check(
@@ -81,6 +83,7 @@ def check(
         role=point.role if point else None,
         ignored=(*problems, *secrets.missing),
         inlined=tuple(secrets.inlined),
+        all_parameters=parameters,
     )
 
 

@@ -22,6 +22,8 @@ from ..common.text import did_you_mean
 from ..providers.model import NodeRequest
 from .errors import COLLECTION, ID
 from .node_requests import check_node_requests
+from .profile_rules import KEY as PROFILES
+from .profile_rules import ProfileRule, read_rules
 from .site_parameters import DEFAULTS, RELEASE_IMAGE, SETTINGS, VERSION, SiteRules
 
 INSTALL, POST_INSTALL, DELETE = "install", "post_install", "delete"
@@ -31,7 +33,7 @@ TEXTS = ("title", "description", "provider")
 SITE_CHOICES, IF_SITE_HAS = "site_choices", "post_install_if_site_has"
 METADATA = (
     *(*TEXTS, "default_node_requests", "allowed_resource_classes", "site_parameters", "site_defaults", "network_parameters"),
-    *(SITE_CHOICES, IF_SITE_HAS),
+    *(SITE_CHOICES, IF_SITE_HAS, PROFILES),
 )
 
 
@@ -73,6 +75,7 @@ class Contents:
     network_parameters: tuple[str, ...]
     entry_points: Mapping[str, EntryPoint]
     lineage: tuple[str, ...]
+    profile_rules: Mapping[str, ProfileRule] | None = None
 
 
 # Reading
@@ -184,6 +187,7 @@ def merge(chain: Sequence[Files], problems: Problems) -> Contents:
         network_parameters=_parameter_names("network_parameters", metadata, declared, problems),
         entry_points=found,
         lineage=tuple(files.template_id for files in reversed(chain)),
+        profile_rules=read_rules(metadata, problems),
     )
 
 

@@ -62,6 +62,7 @@ class SiteRules:
             self._refuse(name, options, values, site.parameters.get(name, SiteParameter()), problems)
         for name, path in self.site_choices.items():
             _refuse_unknown(name, options, values, names_at(site.settings, path), problems)
+            _refuse_unserved(name, options, values, setting_at(site.settings, path), path, problems)
         if RELEASE_IMAGE in self.site_defaults:
             _choose_release(options, values, site, problems)
         for name in self.site_defaults:
@@ -125,6 +126,14 @@ def _refuse_unknown(name: str, options: Options, values: dict[str, Any], offered
         items = values[key] if isinstance(values[key], list) else [values[key]]
         if wrong := [item for item in items if isinstance(item, str) and item not in offered]:
             problems.append(f"parameter {key} has {', '.join(map(show, wrong[:3]))}, and this site has {', '.join(offered) or 'none'}")
+            values[key] = UNKNOWN
+
+
+def _refuse_unserved(name: str, options: Options, values: dict[str, Any], setting: Any, path: str, problems: Problems) -> None:
+    """A parameter that is a mapping names nothing of the site, but needs it to have the setting."""
+    for key in _used(name, options, values):
+        if isinstance(values[key], Mapping) and setting is None:
+            problems.append(f"parameter {key} is for sites that have {path}, and this one has not: leave it out")
             values[key] = UNKNOWN
 
 
