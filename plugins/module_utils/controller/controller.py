@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
@@ -38,9 +39,11 @@ from ..orders.run import Run
 from ..orders.selection import OrderName
 from ..orders.status_writer import StatusWriter
 from ..orders.sweep import Sweep
+from .gitops_watch import GitOpsWatch
 from .host_watch import HostWatch
 from .hub_cache import Handlers, HubCache
 from .in_flight import ABANDONED_SECONDS, RESYNC, InFlightRun, InFlightRuns, PendingAction
+from .informer import in_thread
 from .key_index import KeyIndex
 from .metrics import Metrics, State
 from .poller import Poller
@@ -55,8 +58,10 @@ Result = TypeVar("Result")
 
 WORKERS = 8
 BATCH_SECONDS = 0.05  # actions that become pending within this time go into one run
+WINDOW_SECONDS = 1.0  # between two writes of one status while its cluster keeps changing
 SWEEP_SECONDS = 300.0  # between two searches for what deleted orders have left behind
 HOSTS_SECONDS = 10.0  # until hosts are read again after an error
+LAST_EVENTS_SECONDS = 5.0  # for the Events of a source that ends: less than its Lease as the leader lasts
 BROKEN_SECONDS = 60.0  # a watch that is broken for longer is reported
 
 
@@ -75,11 +80,14 @@ class Controller:
         grace = timedelta(seconds=settings.remove_orphans_after) if settings.remove_orphans_after else None
         self._sweep = Sweep(self._run, grace)
         self._orphans = dict.fromkeys(KINDS, 0)
-        self._queue = WorkQueue(self._reconcile)
+        self._queue = WorkQueue(self._reconcile, WINDOW_SECONDS)
         self._poller = Poller(self._queue.add)
+        self._gitops = GitOpsWatch(kube, self._queue.add, settings.poll)
         self._hosts = HostWatch(watching, kube, settings.names, self._queue.add)
         pending_timeout = settings.pending_timeout or settings.start_timeout
         self._in_flight = InFlightRuns(settings.batch_size, settings.max_in_flight, settings.start_timeout, pending_timeout)
+        # Orders whose status changed during their reconcile: mostly by its own write, whose event may come before its answer.
+        self._status_changed: set[Key] = set()
         self._unstarted: dict[Key, UnstartedRun] = {}  # until the status of the order says so
         self._retries = RetryPolicy(settings.resync)
         self._transitions = Transitions()
@@ -95,6 +103,7 @@ class Controller:
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._poller.start(tasks)
+                self._gitops.start(tasks)
                 await self._cache.start(tasks)
                 log.info("following %d orders", sum(1 for _each in self._cache.orders()))
                 tasks.create_task(self._start_runs())
@@ -105,10 +114,15 @@ class Controller:
                     tasks.create_task(self._queue.work())
         finally:
             self._pool.shutdown(wait=False, cancel_futures=True)
+            await in_thread(lambda: self._run.events.flush(LAST_EVENTS_SECONDS))
 
     def enqueue(self, order: OrderName) -> None:
         """Reconcile an order: a webhook named it."""
         self._queue.add(Key(order.namespace, order.name))
+
+    def notified(self, uid: str) -> None:
+        """Observe Flux in the cluster of the order with this uid: the cluster asks for it."""
+        self._gitops.notify(uid)
 
     def problems(self) -> list[str]:
         """Why the source is not healthy; empty where it is."""
@@ -176,7 +190,10 @@ class Controller:
         self._hosts.order_changed(key, after)
         if not self._cache.is_listed:
             self._transitions.record(key, self._order(item).phase)
-        self._queue.add(key)
+        if self._queue.is_active(key) and before and _metadata(before) == _metadata(after):
+            self._status_changed.add(key)
+        else:
+            self._queue.add(key)
 
     def _lock_changed(self, before: Object | None, after: Object | None) -> None:
         state = lease.state_of(after or before or {})
@@ -206,6 +223,7 @@ class Controller:
         for known in (self._by_namespace, self._by_label, self._transitions, self._retries, self._cache, self._poller, self._queue):
             known.forget(key)
         self._hosts.forget(key)
+        self._gitops.forget(key)
         self._in_flight.cancel(key)
         self._unstarted.pop(key, None)
         self._abandon(key, self._cache.lock(key))
@@ -213,13 +231,25 @@ class Controller:
     # Reconcile
 
     async def _reconcile(self, key: Key) -> None:
+        order: ClusterOrder | None = None
+        try:
+            order = await self._reconcile_order(key)
+        finally:
+            if key in self._status_changed:
+                self._status_changed.discard(key)
+                cached = self._cache.order(key)
+                if cached and (order is None or cached["metadata"]["resourceVersion"] != order.resource_version):
+                    self._queue.add(key)  # another writer's change
+
+    async def _reconcile_order(self, key: Key) -> ClusterOrder | None:
+        """The order as this reconcile has read or written it; None where it got no further than that."""
         known = self._cache.order(key)
         item = known or await self._in_pool(
             lambda: self._kube.find(self._settings.names.api_version, "ClusterOrder", key.name, key.namespace)
         )
         if item is None:
             self._forget(key)  # also what a reconcile has kept that was under way when the order was deleted
-            return
+            return None
         before = self._readable(key, item)
         if known and self._settings.names.external_controller:
             # Before it is observed: from now on, what changes in these namespaces enqueues it.
@@ -229,25 +259,26 @@ class Controller:
         self._complete_if_ended(key, before, lock)
         if before.management_state == "unmanaged":
             self._in_flight.cancel(key)
-            return
+            return before
         if not self._can_be_observed(key, before):
-            return
+            return before
         try:
             order, observed = await self._sync(key, before, lock)
         except NotFound:
-            return
+            return None
         if known and self._cache.order(key) is None:
-            return  # deleted meanwhile
+            return None  # deleted meanwhile
         if order.resource_version != before.resource_version:
             self._cache.remember(order)
             self._metrics.wrote_status()
         if (order.generation, order.management_state) != (before.generation, before.management_state):
             # A tenant's change came before our write, whose answer includes it: no event reports it any more.
             self._queue.add(key)
-            return
+            return order
         if event := self._transitions.event(key, order):
             self._notifications.put_nowait(event)
         await self._decide(key, order, observed, lock)
+        return order
 
     def _order(self, item: Object) -> ClusterOrder:
         return ClusterOrder.from_object(item, self._settings.names)
@@ -274,9 +305,12 @@ class Controller:
     async def _sync(self, key: Key, order: ClusterOrder, lock: LockState | None) -> tuple[ClusterOrder, ObservedState]:
         """The order with its status updated, and what was observed of it."""
         unstarted, missing = self._unstarted.get(key), await self._lost_hosts(key, order)
+        gitops = self._gitops.answer(key, order)
+        if (wait := self._gitops.follow(key, order)) is not None:
+            self._queue.add_after(key, wait)
 
         def work() -> tuple[ClusterOrder, ObservedState]:
-            observed = observe(order, self._cache)
+            observed = replace(observe(order, self._cache), gitops=gitops)
             return self._status.sync(order, observed, lock, unstarted, missing), observed
 
         try:
@@ -286,6 +320,8 @@ class Controller:
                 self._hosts.suspect(order.uid)
             raise
         self._unstarted.pop(key, None)
+        if gitops is not None:
+            self._gitops.has_used(key)
         return result
 
     async def _lost_hosts(self, key: Key, order: ClusterOrder) -> Outcome | None:
@@ -390,6 +426,11 @@ class Controller:
             if run.began is not None:
                 self._metrics.finished(run.action, time.monotonic() - run.began)
             self._may_start.set()
+
+
+def _metadata(item: Object) -> Object:
+    """What changes with everything but the status: the generation is that of the spec."""
+    return {name: value for name, value in item["metadata"].items() if name != "resourceVersion"}
 
 
 def _until_expiry(lock: LockState | None, now: datetime) -> float | None:

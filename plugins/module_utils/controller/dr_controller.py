@@ -4,7 +4,7 @@
 
 What causes a reconcile is a change of a DRPlacementControl or VolumeReplicationGroup of this cluster, of the state in the bucket, or of the
 leader. The leader follows those of the other clusters too. While a request is in progress, time causes one as well: workloads on other
-clusters are read again.
+clusters are read again. Without a hub it also fences clusters, as the DRClusters of this cluster ask for.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from ..coordination.documents import WorkloadRef
 from ..coordination.events import Event
 from ..coordination.settings import Settings
 from ..dr.drpc_status import show_failure
-from ..dr.kinds import DRPC, RAMEN, VRG
+from ..dr.fence_reconciler import FenceReconciler
+from ..dr.kinds import DR_CLUSTER, DRPC, RAMEN, VRG
 from ..dr.modes import Modes
 from ..dr.reconcile import Reconciler, Result
+from ..dr.settings import DIRECT
 from ..dr.summary import result_info
 from ..kube.client import Kube
 from ..kube.errors import KubeError
@@ -51,6 +53,9 @@ class DrController:
         self._put: Callable[[Event], Awaitable[None]] = _drop
         self._drpcs = Informer(self._kube, RAMEN, DRPC, self._changed)
         self._vrgs = Informer(self._kube, RAMEN, VRG, self._changed)
+        self._fence_queue = WorkQueue(self._fence)
+        self._fences = FenceReconciler(self._kube, settings.cluster)
+        self._clusters = Informer(self._kube, RAMEN, DR_CLUSTER, self._cluster_changed)
         self._peers = PeerWatch(lambda: self._modes.peers(settings.cluster), self._changed_on_peer)
 
     async def run(self, put: Callable[[Event], Awaitable[None]]) -> None:
@@ -60,6 +65,8 @@ class DrController:
             tasks.create_task(self._source.run(self._coordinate))
             tasks.create_task(self._drpcs.follow())
             tasks.create_task(self._vrgs.follow())
+            tasks.create_task(self._clusters.follow())
+            tasks.create_task(self._fence_queue.work())
             tasks.create_task(self._peers.run())
             for _worker in range(WORKERS):
                 tasks.create_task(self._queue.work())
@@ -77,6 +84,17 @@ class DrController:
     def _changed(self, before: Object | None, after: Object | None) -> None:
         metadata = (after or before or {})["metadata"]
         self._queue.add_coalesced(Key(metadata["namespace"], metadata["name"]))
+
+    def _cluster_changed(self, before: Object | None, after: Object | None) -> None:
+        self._fence_queue.add_coalesced(Key("", (after or before or {})["metadata"]["name"]))
+
+    async def _fence(self, key: Key) -> None:
+        if self._clusters.get(key) is None:
+            self._fence_queue.forget(key)
+            return
+        # Ramen's hub operator fences where there is a hub.
+        complete = await asyncio.to_thread(lambda: self._modes.shared_access().mode != DIRECT or self._fences.reconcile(key.name))
+        self._fence_queue.add_after(key, RESYNC_SECONDS if complete else PROGRESS_SECONDS)
 
     def _changed_on_peer(self, key: Key) -> None:
         """The leader acts on it. The others show what the leader records then."""
@@ -102,8 +120,8 @@ class DrController:
             raise
 
     def _reconcile_workload(self, workload: WorkloadRef, epoch: int | None) -> Result:
-        # The settings are read each time: the mode can be changed on a running system. Connections are kept.
-        reconciler = Reconciler(self._kube, self._modes.access(), self._store, self._writer)
+        # The settings are read again and again: the mode can be changed on a running system. Connections are kept.
+        reconciler = Reconciler(self._kube, self._modes.shared_access(), self._store, self._writer)
         if epoch is None:
             return reconciler.watch(workload)
         return reconciler.lead(workload, epoch, lambda: self._source.manager.is_acting(workload, epoch))

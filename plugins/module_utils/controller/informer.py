@@ -49,9 +49,11 @@ class Informer:
         namespace: str | None = None,
         transform: Callable[[Object], Object] = lambda item: item,
         watch_seconds: int = WATCH_SECONDS,
+        name: str = "",
     ) -> None:
         """`changed` gets the object before and after; None where it does not exist. Without a `namespace` it follows all.
 
+        With a `name`, it follows the objects of that name, which needs a permission for that name only.
         `transform` may drop what nothing reads, before an object is stored. A watch is begun again after `watch_seconds`.
         """
         self.kind = kind
@@ -66,9 +68,16 @@ class Informer:
         self._namespace = namespace
         self._transform = transform
         self._watch_seconds = watch_seconds
+        self._fields = f"metadata.name={name}" if name else ""
         self._items: dict[str, dict[str, Object]] = {}
+        self.listed_version = ""  # the resourceVersion of the last list; what was deleted before it is not known
         self._version = ""
         self._broken_since: float | None = time.monotonic()
+
+    @property
+    def version(self) -> str:
+        """The resourceVersion of the last event, or of the list; empty while the objects are listed."""
+        return self._version
 
     def get(self, key: Key) -> Object | None:
         return self._items.get(key.namespace, {}).get(key.name)
@@ -89,6 +98,19 @@ class Informer:
         known = self.get(_key(item))
         if known and known["metadata"]["uid"] == item["metadata"]["uid"] and _is_newer(item, known):
             self._put(item)
+
+    def observe(self, item: Object) -> None:
+        """Store the answer to a write as if the watch had brought it, also of an object that was created. `changed` is called.
+
+        What is older than what the watch has brought is left out: the object may have been deleted since.
+        """
+        known = self.get(_key(item))
+        is_same = known is not None and known["metadata"]["uid"] == item["metadata"]["uid"]
+        newest = known["metadata"]["resourceVersion"] if known and is_same else self._version
+        if newest and int(item["metadata"]["resourceVersion"]) > int(newest):
+            before = self._same_uid(item)
+            self._put(item)
+            self._notify(before, item)
 
     async def follow(self) -> None:
         """List, then watch from there, for ever. A broken watch resumes at its last version; one that is too old begins with a list."""
@@ -117,7 +139,7 @@ class Informer:
             self.restarts += 1
 
     def _list(self) -> ObjectList:
-        return self._kube.list_all(self._api_version, self.kind, self._namespace, self._selector)
+        return self._kube.list_all(self._api_version, self.kind, self._namespace, self._selector, self._fields)
 
     async def _watch(self) -> None:
         loop, over = asyncio.get_running_loop(), threading.Event()
@@ -130,6 +152,7 @@ class Informer:
                 since=self._version,
                 seconds=self._watch_seconds,
                 labelSelector=self._selector,
+                fieldSelector=self._fields,
             )
             loop.call_soon_threadsafe(self._watch_began)
             for event in events:
@@ -165,7 +188,7 @@ class Informer:
             if before is None or before["metadata"]["resourceVersion"] != item["metadata"]["resourceVersion"]:
                 self._put(item)
                 self._notify(before, item)
-        self._version = items.resource_version
+        self._version = self.listed_version = items.resource_version
         self.refusal = None
         self.listed.set()
 

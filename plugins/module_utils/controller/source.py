@@ -12,6 +12,7 @@ from ..common.types import Object
 from ..kube.client import Kube
 from ..orders.selection import OrderName
 from .controller import Controller
+from .gitops_notifications import GitOpsNotifications
 from .leader_election import LeaderElector
 from .metrics import Metrics, State
 from .settings import Settings
@@ -30,11 +31,14 @@ async def serve(engine: Engine, arguments: Mapping[str, Any]) -> None:
     try:
         await source.run()
     except BaseExceptionGroup as errors:
-        # ansible-rulebook shows the text of the exception, and that of a group names no cause.
-        cause: BaseException = errors
-        while isinstance(cause, BaseExceptionGroup):
-            cause = cause.exceptions[0]
-        raise cause from errors
+        raise first_cause(errors) from errors
+
+
+def first_cause(errors: BaseException) -> BaseException:
+    """ansible-rulebook shows the text of an exception, and that of a group names no cause."""
+    while isinstance(errors, BaseExceptionGroup):
+        errors = errors.exceptions[0]
+    return errors
 
 
 class Source:
@@ -47,7 +51,8 @@ class Source:
         self._kube = Kube.connect(settings.connection)
         self._controller: Controller | None = None
         self._metrics = Metrics(self._state)
-        self._webhooks = WebhookServer(settings.webhook, self._metrics, self._enqueue, self._problems)
+        notifications = GitOpsNotifications(self._kube, settings.names.site_namespace, self._notified)
+        self._webhooks = WebhookServer(settings.webhook, self._metrics, self._enqueue, self._problems, notifications)
         self._election = LeaderElector(self._kube, settings.names.site_namespace, f"cluster-orders.{settings.names.group}")
 
     async def run(self) -> None:
@@ -65,6 +70,10 @@ class Source:
     def _enqueue(self, order: OrderName) -> None:
         if self._controller:
             self._controller.enqueue(order)
+
+    def _notified(self, uid: str) -> None:
+        if self._controller:
+            self._controller.notified(uid)
 
     def _problems(self) -> list[str]:
         if self._controller:

@@ -1,6 +1,7 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The web server for webhooks, health and metrics. A webhook names an order to reconcile; nothing else of it is used.
+"""The web server for webhooks, health and metrics. A webhook names an order to reconcile; nothing else of it is used. A notification of a
+cluster names its own order, with a signature of its own.
 
 Every request is answered at once: enqueueing a name waits neither for the rules engine nor for the API server. A body that does not arrive
 in time is not waited for either.
@@ -22,7 +23,9 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..gitops.notification_key import PATH, SIGNATURE_HEADER
 from ..orders.selection import NoSuchSelection, OrderName, named
+from .gitops_notifications import GitOpsNotifications
 from .listener import ConnectionLimits, Listener, client_of
 from .metrics import Metrics
 from .settings import BadSettings, Webhook
@@ -44,7 +47,12 @@ class WebhookServer:
     """`enqueue` takes the name of an order; `problems` returns why the source is not healthy."""
 
     def __init__(
-        self, settings: Webhook, metrics: Metrics, enqueue: Callable[[OrderName], None], problems: Callable[[], list[str]]
+        self,
+        settings: Webhook,
+        metrics: Metrics,
+        enqueue: Callable[[OrderName], None],
+        problems: Callable[[], list[str]],
+        notifications: GitOpsNotifications | None = None,
     ) -> None:
         self.port = settings.port
         self.health_port = settings.health_port
@@ -52,6 +60,7 @@ class WebhookServer:
         self._metrics = metrics
         self._enqueue = enqueue
         self._problems = problems
+        self._notifications = notifications
         self._buckets = Buckets(settings.rate_limit)
         self._tls = _tls(settings)
 
@@ -59,6 +68,7 @@ class WebhookServer:
         """Answer until cancelled."""
         settings = self._settings
         webhooks = [web.post(f"/{endpoint}", self._webhook) for endpoint in ENDPOINTS]
+        webhooks.append(web.post(f"/{PATH}/{{uid:[0-9a-f-]{{36}}}}", self._notification))
         health = [web.get("/healthz", self._healthz), web.get("/metrics", self._metrics_text)]
         limits = ConnectionLimits(settings.max_connections, settings.max_connections_per_client)
         async with AsyncExitStack() as stack:
@@ -104,7 +114,7 @@ class WebhookServer:
     async def _answer(self, request: web.Request, handle: Handler) -> web.StreamResponse:
         """Count every answer, and answer every error: an unknown route is 404, and an exception does not end the server."""
         known = request.match_info.http_exception is None
-        endpoint = request.path.strip("/") if known else "other"
+        endpoint = request.path.split("/")[1] if known else "other"
         try:
             response = await handle(request)
         except web.HTTPException as error:
@@ -119,16 +129,11 @@ class WebhookServer:
         return response
 
     async def _webhook(self, request: web.Request) -> web.Response:
-        wait = self._buckets.take(client_of(request.remote or ""), time.monotonic())
-        if wait:
-            return _refusal(429, "too many requests", {"Retry-After": str(math.ceil(wait))})
+        if refusal := self._over_limit(request):
+            return refusal
         if not self._is_authenticated(request):
             return _refusal(401, "a valid token, or certificate, is needed")
-        try:
-            async with asyncio.timeout(BODY_SECONDS):
-                body = await request.read()
-        except TimeoutError:
-            return _refusal(408, "the body did not arrive in time")
+        body = await _body(request)
         if not self._is_signed(request, body):
             return _refusal(401, "a valid signature of the body is needed")
         try:
@@ -140,6 +145,20 @@ class WebhookServer:
         for order in orders:
             self._enqueue(order)
         return web.json_response({"accepted": [f"{order.namespace}/{order.name}" for order in orders]}, status=202)
+
+    async def _notification(self, request: web.Request) -> web.Response:
+        """A cluster has no token and no certificate of the site: the signature with its own key is what counts."""
+        if refusal := self._over_limit(request):
+            return refusal
+        body, uid = await _body(request), request.match_info["uid"]
+        signature = request.headers.get(SIGNATURE_HEADER, "")
+        if self._notifications is None or not await self._notifications.accept(uid, body, signature):
+            return _refusal(401, "a valid signature of the body is needed")
+        return web.json_response({"accepted": [uid]}, status=202)
+
+    def _over_limit(self, request: web.Request) -> web.Response | None:
+        wait = self._buckets.take(client_of(request.remote or ""), time.monotonic())
+        return _refusal(429, "too many requests", {"Retry-After": str(math.ceil(wait))}) if wait else None
 
     def _is_authenticated(self, request: web.Request) -> bool:
         """Whether the token and the client certificate are valid, as far as the settings require them."""
@@ -161,6 +180,14 @@ class WebhookServer:
 
     async def _metrics_text(self, _request: web.Request) -> web.Response:
         return web.Response(body=self._metrics.text(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
+
+
+async def _body(request: web.Request) -> bytes:
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            return await request.read()
+    except TimeoutError:
+        raise web.HTTPRequestTimeout(reason="the body did not arrive in time") from None
 
 
 class Buckets:

@@ -7,13 +7,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 log = logging.getLogger(__name__)
 
 FIRST_RETRY_SECONDS = 0.1
 LAST_RETRY_SECONDS = 10.0
-BURST_WINDOW_SECONDS = 0.25
+WINDOW_SECONDS = 0.25
 
 
 class Key(NamedTuple):
@@ -26,20 +27,36 @@ class Key(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
+@dataclass(slots=True)
+class Window:
+    """Until when further changes of a burst wait, and whether some do."""
+
+    until: float
+    seconds: float = WINDOW_SECONDS
+    is_burst: bool = False
+
+
 class WorkQueue:
-    def __init__(self, handle: Callable[[Key], Awaitable[None]]) -> None:
+    """While a burst goes on, each window is twice as long as the one before it, up to `longest_window` seconds."""
+
+    def __init__(self, handle: Callable[[Key], Awaitable[None]], longest_window: float = WINDOW_SECONDS) -> None:
         self._handle = handle
+        self._longest_window = longest_window
         self._ready: asyncio.Queue[Key] = asyncio.Queue()
         self._queued: set[Key] = set()
         self._active: set[Key] = set()
         self._again: set[Key] = set()
         self._failures: dict[Key, int] = {}
         self._timers: dict[Key, asyncio.TimerHandle] = {}
-        self._windows: dict[Key, float] = {}  # until when further changes of a burst wait
+        self._windows: dict[Key, Window] = {}
 
     def __len__(self) -> int:
         """How many keys wait for a worker or are with one."""
         return len(self._queued) + len(self._active)
+
+    def is_active(self, key: Key) -> bool:
+        """Whether a worker has the key."""
+        return key in self._active
 
     def add(self, key: Key) -> None:
         if key in self._active:
@@ -58,12 +75,13 @@ class WorkQueue:
             self._timers[key] = loop.call_later(seconds, self._is_due, key)
 
     def add_coalesced(self, key: Key) -> None:
-        """Add the key for a change that may be one of a burst: the first at once, the others together once a window."""
-        now, until = asyncio.get_running_loop().time(), self._windows.get(key, 0.0)
-        if now < until:
-            self.add_after(key, until - now)
+        """Add the key for a change that may be one of a burst: the first at once, the others together at the end of a window."""
+        now, window = asyncio.get_running_loop().time(), self._windows.get(key)
+        if window and now < window.until:
+            window.is_burst = True
+            self.add_after(key, window.until - now)
         else:
-            self._open_window(key, now)
+            self._windows[key] = Window(now + WINDOW_SECONDS)
             self.add(key)
 
     def forget(self, key: Key) -> None:
@@ -75,12 +93,11 @@ class WorkQueue:
 
     def _is_due(self, key: Key) -> None:
         self._timers.pop(key, None)
-        if key in self._windows:
-            self._open_window(key, asyncio.get_running_loop().time())
+        window = self._windows.get(key)
+        if window and window.is_burst:
+            seconds = min(2 * window.seconds, self._longest_window)
+            self._windows[key] = Window(asyncio.get_running_loop().time() + seconds, seconds)
         self.add(key)
-
-    def _open_window(self, key: Key, now: float) -> None:
-        self._windows[key] = now + BURST_WINDOW_SECONDS
 
     async def work(self) -> None:
         """Take keys for ever; run as many of these at once as keys may be reconciled at once."""

@@ -30,14 +30,19 @@ class HubStore:
     def __init__(self, home: Kube) -> None:
         self._home = home
 
-    def reserve(self, name: str, clusters: Sequence[FleetCluster], now: datetime) -> tuple[Hub, Mapping[str, Obstacle]]:
-        """Reserve room for the clusters, in one write. Returns the hub as it is then, and what is in the way, by uid."""
+    def reserve(
+        self, name: str, clusters: Sequence[FleetCluster], now: datetime, known: Hub | None = None
+    ) -> tuple[Hub, Mapping[str, Obstacle]]:
+        """Reserve room for the clusters, in one write. Returns the hub as it is then, and what is in the way, by uid.
+
+        `known` is the hub as a cache has it.
+        """
 
         def reserved(hub: Hub) -> tuple[Hub, tuple[Hub, Mapping[str, Obstacle]]]:
             after, lacking = reserve_room(hub, clusters, now)
             return after, (after, lacking)
 
-        return self._swap(name, reserved)
+        return self._swap(name, reserved, known)
 
     def reduce(self, name: str, uid: str, present: Nodes, nodes: Nodes, now: datetime) -> None:
         """Reduce the room of a cluster to the nodes that are still in use, unless it is no longer the `present` one."""
@@ -59,29 +64,32 @@ class HubStore:
 
         self._swap(name, released)
 
-    def repair(self, name: str, live: Callable[[], LiveClusters], now: datetime) -> list[str]:
+    def repair(self, name: str, live: Callable[[], LiveClusters], now: datetime, clean_up: Callable[[str], object]) -> list[str]:
         """Release the room of clusters that no longer exist or are bound elsewhere, and reserve again what assigned clusters lost.
 
         Room for a cluster without a hub stays: another process may be about to bind it. `live` is called after each read of the hub,
-        because a cluster exists before its reservation. Returns the uids that changed.
+        because a cluster exists before its reservation. `clean_up` gets each uid before its room is released: the reservation is the last
+        that is known of it. Returns the uids that changed.
         """
 
         def repaired(hub: Hub) -> tuple[Hub, list[str]]:
-            found = live()
-            kept = {uid: each for uid, each in hub.reservations.items() if found.hubs.get(uid) in ("", name)}
-            lost = [each for each in found.assigned if each.hub == name and each.uid not in kept]
-            restored = kept | {each.uid: HubReservation(each.namespace, each.name, each.nodes, now) for each in lost}
-            return replace(hub, reservations=restored), sorted({*hub.reservations} ^ {*restored})
+            after = _repaired(hub, live(), now)
+            for uid in sorted({*hub.reservations} - {*after.reservations}):
+                clean_up(uid)
+            return after, sorted({*hub.reservations} ^ {*after.reservations})
 
         return self._swap(name, repaired)
 
-    def _swap(self, name: str, compute: Callable[[Hub], tuple[Hub, Result]]) -> Result:
+    def matches(self, hub: Hub, live: LiveClusters, now: datetime) -> bool:
+        """Whether a hub that was read before the clusters needs no repair."""
+        return not _status_changes(hub.raw, _repaired(hub, live, now))
+
+    def _swap(self, name: str, compute: Callable[[Hub], tuple[Hub, Result]], known: Hub | None = None) -> Result:
         def change(item: Object) -> tuple[Object, Result]:
             hub, result = compute(Hub.from_object(item))
-            status, present = _status(hub), item.get("status") or {}
-            return merge_patch({key: value for key, value in present.items() if key in status}, status), result
+            return _status_changes(item, hub), result
 
-        return swap_status(self._home, lambda: self._home.get(API_VERSION, HUB, name), change)
+        return swap_status(self._home, lambda: self._home.get(API_VERSION, HUB, name), change, known.raw if known else None)
 
 
 def reserve_room(hub: Hub, clusters: Iterable[FleetCluster], now: datetime) -> tuple[Hub, Mapping[str, Obstacle]]:
@@ -97,6 +105,18 @@ def reserve_room(hub: Hub, clusters: Iterable[FleetCluster], now: datetime) -> t
             own = present or HubReservation(cluster.namespace, cluster.name, {}, now)
             hub = replace(hub, reservations={**hub.reservations, cluster.uid: own.resized(nodes, now)})
     return hub, lacking
+
+
+def _repaired(hub: Hub, live: LiveClusters, now: datetime) -> Hub:
+    kept = {uid: each for uid, each in hub.reservations.items() if live.hubs.get(uid) in ("", hub.name)}
+    lost = [each for each in live.assigned if each.hub == hub.name and each.uid not in kept]
+    restored = kept | {each.uid: HubReservation(each.namespace, each.name, each.nodes, now) for each in lost}
+    return replace(hub, reservations=restored)
+
+
+def _status_changes(item: Object, hub: Hub) -> Object:
+    status, present = _status(hub), item.get("status") or {}
+    return merge_patch({key: value for key, value in present.items() if key in status}, status)
 
 
 def _status(hub: Hub) -> Object:

@@ -47,8 +47,10 @@ def is_expired(expiry: Expiry | None, now: datetime) -> bool:
     return expiry is not None and now >= expiry.at
 
 
+def warned_from(expiry: Expiry, cluster: FleetCluster) -> datetime:
+    """When the end is near: a day before, or in the last quarter of a short life."""
+    return expiry.at - min(WARN_BEFORE, WARN_SHARE * (expiry.at - cluster.created))
+
+
 def is_warned(expiry: Expiry | None, cluster: FleetCluster, now: datetime) -> bool:
-    """Whether the end is near: a day before, or in the last quarter of a short life."""
-    if expiry is None:
-        return False
-    return now >= expiry.at - min(WARN_BEFORE, WARN_SHARE * (expiry.at - cluster.created))
+    return expiry is not None and now >= warned_from(expiry, cluster)

@@ -5,15 +5,17 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 from ..common.timestamps import format_time, parse_time
 from ..common.types import Object
 from ..providers.model import TRUE
-from .kinds import API_VERSION, ASSIGNMENT, CLUSTER, HUB_NAMESPACE_PREFIX, hub_namespace
+from .kinds import ADOPT_ORDER, API_VERSION, ASSIGNMENT, CLUSTER, HUB_NAMESPACE_PREFIX, RETRY, SECRETS_VERSION, hub_namespace
 
 PENDING, PROGRESSING, READY, DEGRADED, FAILED, DELETING = "Pending", "Progressing", "Ready", "Degraded", "Failed", "Deleting"
 QUOTA_RESERVED, SCHEDULED = "QuotaReserved", "Scheduled"
@@ -97,7 +99,7 @@ class FleetCluster:
             item,
         )
 
-    @property
+    @cached_property
     def nodes(self) -> dict[str, int]:
         """The wanted nodes by class."""
         return nodes_by_class(self.node_sets)
@@ -138,7 +140,10 @@ class HubReservation:
 
 @dataclass(frozen=True)
 class Hub:
-    """A hub with what the operator allows on it, what its agent reports, and what is reserved."""
+    """A hub with what the operator allows on it, what its agent reports, and what is reserved.
+
+    Of a class of nodes that the agent counts, the hub has no more than it reports, whatever the operator allows.
+    """
 
     name: str
     clusters: int
@@ -164,7 +169,7 @@ class Hub:
         return cls(
             metadata["name"],
             int(capacity["clusters"]),
-            dict(capacity.get("nodes") or {}),
+            _counted_nodes(capacity.get("nodes") or {}, status.get("nodes") or {}),
             bool(spec.get("schedulable", True)),
             spec.get("region", ""),
             metadata.get("labels") or {},
@@ -181,11 +186,26 @@ class Hub:
 
     def free_clusters(self, apart_from: str = "") -> int:
         """For how many more clusters there is room; the reservation of `apart_from` does not count."""
-        return self.clusters - sum(uid != apart_from for uid in self.reservations)
+        return self.clusters - len(self.reservations) + (apart_from in self.reservations)
 
     def free_nodes(self, resource_class: str, apart_from: str = "") -> int:
-        taken = (each.nodes.get(resource_class, 0) for uid, each in self.reservations.items() if uid != apart_from)
-        return self.nodes.get(resource_class, 0) - sum(taken)
+        own = self.reservations.get(apart_from)
+        taken = self.taken.get(resource_class, 0) - (own.nodes.get(resource_class, 0) if own else 0)
+        return self.nodes.get(resource_class, 0) - taken
+
+    # Sums of all reservations, which a scheduler needs for each hub and each cluster.
+
+    @cached_property
+    def taken(self) -> Nodes:
+        """The reserved nodes by class."""
+        nodes: Counter[str] = Counter()
+        for each in self.reservations.values():
+            nodes.update(each.nodes)
+        return nodes
+
+    @cached_property
+    def clusters_by_tenant(self) -> Mapping[str, int]:
+        return Counter(each.namespace for each in self.reservations.values())
 
 
 @dataclass(frozen=True)
@@ -264,14 +284,17 @@ class ClusterAssignment:
         )
 
 
-def assignment_of(cluster: FleetCluster, hub: str) -> Object:
-    """The object that tells a hub to create the cluster."""
+def assignment_of(cluster: FleetCluster, hub: str, secrets_version: str = "") -> Object:
+    """The object that tells a hub to create the cluster. `secrets_version` is that of the copied Secrets, if the cluster needs any."""
     spec = {name: cluster.raw["spec"][name] for name in ("template", "templateParameters", "nodeSets") if name in cluster.raw["spec"]}
     reference = {"namespace": cluster.namespace, "name": cluster.name, "uid": cluster.uid}
+    own = cluster.raw["metadata"].get("annotations") or {}
+    carried = {name: own[name] for name in (RETRY, ADOPT_ORDER) if name in own}
+    annotations = carried | ({SECRETS_VERSION: secrets_version} if secrets_version else {})
     return {
         "apiVersion": API_VERSION,
         "kind": ASSIGNMENT,
-        "metadata": {"name": cluster.uid, "namespace": hub_namespace(hub)},
+        "metadata": {"name": cluster.uid, "namespace": hub_namespace(hub)} | ({"annotations": annotations} if annotations else {}),
         "spec": {"cluster": reference, **spec},
     }
 
@@ -291,6 +314,10 @@ def nodes_by_class(node_sets: Mapping[str, NodeSet]) -> dict[str, int]:
     for each in node_sets.values():
         nodes[each.resource_class] = nodes.get(each.resource_class, 0) + each.size
     return {name: count for name, count in sorted(nodes.items()) if count}
+
+
+def _counted_nodes(allowed: Nodes, reported: Mapping[str, Any]) -> dict[str, int]:
+    return {name: min(count, int(reported[name]["total"])) if name in reported else count for name, count in allowed.items()}
 
 
 def parse_lifetime(text: str) -> timedelta | None:

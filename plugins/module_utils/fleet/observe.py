@@ -6,16 +6,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from ..kube.client import Kube
 from .kinds import API_VERSION, ASSIGNMENT, CLUSTER, HUB, QUOTA
 from .model import ClusterAssignment, FleetCluster, FleetQuota, Hub
+from .schedule import SILENT_AFTER
+from .secret_copies import Secrets, names_of, observe_secrets
 
 
 @dataclass(frozen=True)
 class ObservedFleet:
-    """Clusters, hubs, quotas and assignments, the labels of the tenants' namespaces, and the time of the home cluster."""
+    """Clusters, hubs, quotas and assignments, the labels of the tenants' namespaces, and the time of the home cluster.
+
+    `secrets` are those that the clusters refer to, without their values. A hub is silent `silent_after` its last report.
+    """
 
     clusters: tuple[FleetCluster, ...]
     hubs: Mapping[str, Hub] = field(default_factory=dict)
@@ -23,6 +28,8 @@ class ObservedFleet:
     assignments: Mapping[str, ClusterAssignment] = field(default_factory=dict)  # by the uid of the cluster
     tenant_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by namespace
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    secrets: Secrets = field(default_factory=dict)
+    silent_after: timedelta = SILENT_AFTER
 
 
 @dataclass(frozen=True)
@@ -43,7 +50,8 @@ def observe(home: Kube, namespace: str | None = None) -> ObservedFleet:
     hubs = {hub.name: hub for hub in map(Hub.from_object, home.list_all(API_VERSION, HUB))}
     quotas = {quota.namespace: quota for quota in map(FleetQuota.from_object, home.list_all(API_VERSION, QUOTA))}
     clusters = list_clusters(home, namespace)
-    return ObservedFleet(clusters, hubs, quotas, list_assignments(home), _tenant_labels(home), server_time(home))
+    secrets = observe_secrets(home, {name for each in clusters for name in names_of(each)})
+    return ObservedFleet(clusters, hubs, quotas, list_assignments(home), _tenant_labels(home), server_time(home), secrets)
 
 
 def list_clusters(home: Kube, namespace: str | None = None) -> tuple[FleetCluster, ...]:

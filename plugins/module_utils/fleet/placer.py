@@ -11,15 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ..common.clock import boottime
 from ..kube.client import Kube
-from ..kube.errors import Conflict, KubeError
+from ..kube.errors import Conflict, KubeError, NotFound
+from .assignments import Assignments
 from .hub_store import HubStore, reserve_room
 from .kinds import API_VERSION, CLUSTER
-from .model import FleetCluster, Hub, assignment_of
+from .model import FleetCluster, Hub
 from .observe import ObservedFleet
 from .quota import in_queue_order
 from .schedule import Choice, Request, Weights, choose
-from .status import derive_status
+from .status import Remarks, derive_status
 from .swap import merge_patch
 
 ROUNDS = 10  # another process may take the room between a choice and its reservation; the next reconcile goes on
@@ -40,36 +42,30 @@ class Placer:
     def __init__(self, home: Kube, weights: Weights | None = None) -> None:
         self._home = home
         self._hubs = HubStore(home)
+        self._assignments = Assignments(home)
         self._weights = weights
 
-    def place(self, clusters: Sequence[FleetCluster], fleet: ObservedFleet) -> list[Placed]:
-        """Place clusters without a hub: the oldest first, and one that fits nowhere blocks no other."""
+    def place(self, clusters: Sequence[FleetCluster], fleet: ObservedFleet, remarks: Mapping[str, Remarks] | None = None) -> list[Placed]:
+        """Place clusters without a hub: the oldest first, and one that fits nowhere blocks no other. `remarks` are by uid."""
         hubs, waiting, placed = dict(fleet.hubs), in_queue_order(clusters), list[Placed]()
+        errors: list[KubeError] = []
         for _round in range(ROUNDS):
             choices = self._choose(waiting, hubs, fleet)
-            reserved, lost = self._reserve(waiting, choices, hubs, fleet)
-            placed += self._bind_all(reserved, choices, fleet)
-            placed += [Placed(cluster, choices[cluster.uid]) for cluster in waiting if not choices[cluster.uid].hub]
+            reserved, lost = self._reserve(waiting, choices, hubs, fleet, errors)
+            placed += self._bind_all(reserved, choices, fleet, remarks or {})
+            # A cluster that fits only a hub that could not be written is tried again soon: nothing is known to be in its way.
+            unwritten = next((str(error) for error in errors if not isinstance(error, NotFound)), "")
+            placed += [Placed(cluster, choices[cluster.uid], unwritten) for cluster in waiting if not choices[cluster.uid].hub]
             if not lost:
                 break
             waiting = lost
         return placed
 
-    def ensure_assignment(self, cluster: FleetCluster) -> None:
-        """Create the assignment of a bound cluster, unless it exists. A cluster that was deleted meanwhile must not be created."""
-        try:
-            created = self._home.create(assignment_of(cluster, cluster.hub))
-        except Conflict:
-            return
-        item = self._home.find(API_VERSION, CLUSTER, cluster.name, cluster.namespace)
-        if item is None or item["metadata"]["uid"] != cluster.uid:
-            self._home.delete(created, checked=True)
-
     def _choose(self, waiting: Sequence[FleetCluster], hubs: Mapping[str, Hub], fleet: ObservedFleet) -> dict[str, Choice]:
         """A choice for each cluster, by uid, each with the room that the ones before it leave."""
         left, choices = dict(hubs), {}
         for cluster in waiting:
-            request = Request(cluster, fleet.tenant_labels.get(cluster.namespace, {}), fleet.now)
+            request = Request(cluster, fleet.tenant_labels.get(cluster.namespace, {}), fleet.now, fleet.silent_after)
             choice = choose(request, left.values(), self._weights)
             if choice.hub:
                 left[choice.hub], _lacking = reserve_room(left[choice.hub], [cluster], fleet.now)
@@ -77,50 +73,66 @@ class Placer:
         return choices
 
     def _reserve(
-        self, waiting: Sequence[FleetCluster], choices: Mapping[str, Choice], hubs: dict[str, Hub], fleet: ObservedFleet
+        self,
+        waiting: Sequence[FleetCluster],
+        choices: Mapping[str, Choice],
+        hubs: dict[str, Hub],
+        fleet: ObservedFleet,
+        errors: list[KubeError],
     ) -> tuple[list[FleetCluster], list[FleetCluster]]:
         """Reserve on each hub in one write. Returns the clusters with room and those whose room was taken meanwhile.
 
-        A hub that cannot be written, for example because it was deleted, is not chosen again.
+        A hub that cannot be written, for example because it was deleted, is not chosen again. Why is added to `errors`.
         """
         by_hub: dict[str, list[FleetCluster]] = {}
         for cluster in waiting:
             if hub := choices[cluster.uid].hub:
                 by_hub.setdefault(hub, []).append(cluster)
-        results = self._home.in_parallel(lambda name: self._hubs.reserve(name, by_hub[name], fleet.now), by_hub)
+        results = self._home.in_parallel(lambda name: self._hubs.reserve(name, by_hub[name], fleet.now, hubs[name]), by_hub)
         reserved, lost = list[FleetCluster](), list[FleetCluster]()
         for (name, chosen), result in zip(by_hub.items(), results, strict=True):
             if isinstance(result, KubeError):
                 del hubs[name]
+                errors.append(result)
                 lost += chosen
                 continue
-            hubs[name], lacking = result
+            after, lacking = result
+            # What the agent reported last may be newer than what is stored.
+            hubs[name] = replace(after, heartbeat=hubs[name].heartbeat)
             for cluster in chosen:
                 (lost if cluster.uid in lacking else reserved).append(cluster)
         return reserved, lost
 
-    def _bind_all(self, clusters: Sequence[FleetCluster], choices: Mapping[str, Choice], fleet: ObservedFleet) -> list[Placed]:
-        bound = self._home.in_parallel(lambda cluster: self._bind(cluster, choices[cluster.uid], fleet), clusters)
+    def _bind_all(
+        self, clusters: Sequence[FleetCluster], choices: Mapping[str, Choice], fleet: ObservedFleet, remarks: Mapping[str, Remarks]
+    ) -> list[Placed]:
+        bound = self._home.in_parallel(lambda each: self._bind(each, choices[each.uid], fleet, remarks.get(each.uid, {})), clusters)
         return [
             Placed(cluster, Choice("", ""), str(each)) if isinstance(each, KubeError) else each
             for cluster, each in zip(clusters, bound, strict=True)
         ]
 
-    def _bind(self, cluster: FleetCluster, choice: Choice, fleet: ObservedFleet) -> Placed:
+    def _bind(self, cluster: FleetCluster, choice: Choice, fleet: ObservedFleet, remarks: Remarks) -> Placed:
         """Write the hub into the status of the cluster, unless it has one, and create the assignment there."""
+        bound_at: float | None = None
         while not cluster.hub:
             before = cluster.raw.get("status") or {}
-            status = derive_status(cluster, fleet.now, choice=choice)
+            status = derive_status(cluster, fleet.now, choice=choice, remarks=remarks)
             try:
                 bound = self._home.patch(cluster.raw, {"status": merge_patch(before, status)}, subresource="status")
-                cluster = FleetCluster.from_object(bound)
+                cluster, bound_at = FleetCluster.from_object(bound), boottime()
             except Conflict:
                 item = self._home.find(API_VERSION, CLUSTER, cluster.name, cluster.namespace)
                 if item is None or item["metadata"]["uid"] != cluster.uid or "deletionTimestamp" in item["metadata"]:
                     self._hubs.release(choice.hub, [cluster.uid])
                     return Placed(cluster, replace(choice, hub=""))
-                cluster = FleetCluster.from_object(item)
+                known, cluster = cluster, FleetCluster.from_object(item)
+                if item["metadata"]["generation"] != known.raw["metadata"]["generation"]:
+                    # Quota and room were reserved for another spec, which may be smaller.
+                    if cluster.hub != choice.hub:
+                        self._hubs.release(choice.hub, [cluster.uid])
+                    return Placed(cluster, Choice("", ""), "The cluster was changed before it was bound")
         if cluster.hub != choice.hub:  # another process was faster
             self._hubs.release(choice.hub, [cluster.uid])
-        self.ensure_assignment(cluster)
+        self._assignments.create(cluster, bound_at)
         return Placed(cluster, replace(choice, hub=cluster.hub))

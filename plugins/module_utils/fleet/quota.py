@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What a tenant's clusters count for, and which of them fit into the quota. Pure arithmetic; `quota_store` writes it down.
 
-A reservation never shrinks here while it is admitted: nodes that a tenant gives up count until the hub reports that they are deleted.
+A reservation never shrinks here while it is admitted: nodes that a tenant gives up count until the hub reports that they are deleted, or
+until it is certain that no hub was told of them.
 """
 
 from __future__ import annotations
@@ -117,15 +118,16 @@ def used(reservations: Reservations) -> dict[str, int]:
 
 def admit(limits: Limits, reservations: Reservations, claims: Sequence[Claim]) -> Admission:
     """Reserve what fits, in the order of the claims. One that does not fit does not block a later, smaller one."""
-    kept, refused = dict(reservations), {}
+    kept, refused, total = dict(reservations), {}, used(reservations)
     for claim in claims:
         present = kept[claim.uid].amounts if claim.uid in kept else {}
         amounts = largest(present, claim.amounts)
         grown = {key: amount - present.get(key, 0) for key, amount in amounts.items() if amount > present.get(key, 0)}
-        if grown and (refusal := _refusal(limits, used(kept), grown)):
+        if grown and (refusal := _refusal(limits, total, grown)):
             refused[claim.uid] = refusal
         elif grown:
             kept[claim.uid] = QuotaReservation(claim.name, amounts)
+            total |= {key: total.get(key, 0) + amount for key, amount in grown.items()}
     return Admission(kept, refused)
 
 

@@ -27,15 +27,17 @@ class QuotaStore:
         self._home = home
         self._site_namespace = site_namespace
 
-    def reserve(self, namespace: str, claims: Sequence[Claim]) -> Mapping[str, Refusal]:
-        """Reserve what fits, in one write, and return what was refused, by uid. What is reserved already stays."""
-        site = self._home.find(API_VERSION, QUOTA, QUOTA_NAME, self._site_namespace)
-        default = FleetQuota.from_object(site) if site else None
+    def reserve(self, namespace: str, claims: Sequence[Claim], cached: Mapping[str, FleetQuota] | None = None) -> Mapping[str, Refusal]:
+        """Reserve what fits, in one write, and return what was refused, by uid. What is reserved already stays.
+
+        `cached` are all quotas by namespace, as a cache has them.
+        """
+        default = self._default() if cached is None else cached.get(self._site_namespace)
 
         def admitted(quota: FleetQuota) -> Admission:
             return admit(limits_of(quota, default), quota.reservations, claims)
 
-        return self._swap(namespace, admitted).refused
+        return self._swap(namespace, admitted, (cached or {}).get(namespace)).refused
 
     def reduce(self, namespace: str, uid: str, present: Amounts, amounts: Amounts) -> None:
         """Reduce a reservation to what the hub reports as still in use, unless it is no longer the `present` one."""
@@ -62,22 +64,29 @@ class QuotaStore:
         changed: list[str] = []
 
         def repaired(quota: FleetQuota) -> Admission:
-            found = live()
-            kept = {uid: each for uid, each in quota.reservations.items() if uid in found.hubs}
-            lost = [claim_of(each) for each in found.assigned if each.namespace == namespace and each.uid not in kept]
-            restored = admit(Limits(hard={}), kept, lost).reservations
+            restored = _repaired(namespace, quota.reservations, live())
             changed[:] = sorted({*quota.reservations} ^ {*restored})
             return Admission(restored)
 
         self._swap(namespace, repaired)
         return changed
 
-    def _swap(self, namespace: str, compute: Callable[[FleetQuota], Admission]) -> Admission:
+    def matches(self, namespace: str, quota: FleetQuota | None, live: LiveClusters) -> bool:
+        """Whether a quota that was read before the clusters needs no repair."""
+        reservations = quota.reservations if quota else {}
+        status = (quota.raw.get("status") or {}) if quota else {}
+        return not _status_changes(status, _repaired(namespace, reservations, live))
+
+    def _default(self) -> FleetQuota | None:
+        site = self._home.find(API_VERSION, QUOTA, QUOTA_NAME, self._site_namespace)
+        return FleetQuota.from_object(site) if site else None
+
+    def _swap(self, namespace: str, compute: Callable[[FleetQuota], Admission], known: FleetQuota | None = None) -> Admission:
         def change(item: Object) -> tuple[Object, Admission]:
             result = compute(FleetQuota.from_object(item))
             return _status_changes(item.get("status") or {}, result.reservations), result
 
-        return swap_status(self._home, lambda: self._existing(namespace), change)
+        return swap_status(self._home, lambda: self._existing(namespace), change, known.raw if known else None)
 
     def _existing(self, namespace: str) -> Object:
         """The quota of the namespace. One without limits is created for a tenant that has none, to hold its reservations."""
@@ -89,6 +98,12 @@ class QuotaStore:
             return self._home.create({"apiVersion": API_VERSION, "kind": QUOTA, "metadata": metadata, "spec": {}})
         except Conflict:
             return self._home.get(API_VERSION, QUOTA, QUOTA_NAME, namespace)
+
+
+def _repaired(namespace: str, reservations: Reservations, live: LiveClusters) -> Reservations:
+    kept = {uid: each for uid, each in reservations.items() if uid in live.hubs}
+    lost = [claim_of(each) for each in live.assigned if each.namespace == namespace and each.uid not in kept]
+    return admit(Limits(hard={}), kept, lost).reservations
 
 
 def _status_changes(status: Object, reservations: Reservations) -> Object:

@@ -25,9 +25,10 @@ from .observe import ObservedFleet
 from .placer import Placed, Placer
 from .quota import Refusal, claim_of, in_queue_order, limits_of
 from .quota_store import QuotaStore
+from .remarks import lacks_secrets, remarks_of
 from .resize import Resize
 from .schedule import Choice, Weights
-from .status import derive_status, events_of
+from .status import SECRETS_AVAILABLE, Remarks, derive_status, events_of
 from .swap import merge_patch
 
 Result = Literal["refused", "waiting", "scheduled", "bound", "expired", "denied", "deleting", "deleted", "failed"]
@@ -50,56 +51,57 @@ class Reconciler:
         self._site_namespace = site_namespace
         self._quotas = QuotaStore(home, site_namespace)
         self._placer = Placer(home, weights)
-        self._resize = Resize(home, self._quotas, self._placer)
+        self._resize = Resize(home, self._quotas)
         self._deletion = Deletion(home, self._quotas)
         self._events = EventRecorder(home)
 
     def reconcile(self, fleet: ObservedFleet) -> list[Outcome]:
         """Reconcile all observed clusters. The failure of one ends on that one."""
-        ends = self._ends(fleet)
+        ends = ends_of(fleet, self._site_namespace)
         deleting = [each for each in fleet.clusters if each.is_deleting]
         live = [each for each in fleet.clusters if not each.is_deleting]
         expired = [each for each in live if is_expired(ends.get(each.uid), fleet.now)]
         kept = [each for each in live if not is_expired(ends.get(each.uid), fleet.now)]
         near = {each.uid: ends[each.uid] for each in kept if is_warned(ends.get(each.uid), each, fleet.now)}
+        remarks = {each.uid: remarks_of(each, fleet, near.get(each.uid)) for each in [*deleting, *kept]}
         return [
-            *self._each(deleting, lambda each: self._delete(each, fleet, ends.get(each.uid))),
+            *self._delete(deleting, fleet, ends, remarks),
             *self._each(expired, lambda each: self._expire(each, ends[each.uid])),
-            *self._accept(kept, fleet, near),
+            *self._accept(kept, fleet, remarks),
         ]
 
-    def _ends(self, fleet: ObservedFleet) -> dict[str, Expiry]:
-        """The ends of the clusters that have one, by uid."""
-        default = fleet.quotas.get(self._site_namespace)
-        found = {each.uid: expiry_of(each, limits_of(fleet.quotas.get(each.namespace), default)) for each in fleet.clusters}
-        return {uid: expiry for uid, expiry in found.items() if expiry}
-
-    def _accept(self, clusters: Sequence[FleetCluster], fleet: ObservedFleet, near: Mapping[str, Expiry]) -> list[Outcome]:
-        """Reserve quota, choose hubs for clusters without one, and bring the assignments of the others to their specs.
-
-        `near` has the clusters that end soon.
-        """
+    def _accept(self, clusters: Sequence[FleetCluster], fleet: ObservedFleet, remarks: Mapping[str, Remarks]) -> list[Outcome]:
+        """Reserve quota, choose hubs for clusters without one, and bring the assignments of the others to their specs."""
         protected, failed = self._protect_all(clusters)
-        refused, errors = self._reserve(protected)
-        failed += [Outcome(each, "failed", errors[each.namespace]) for each in protected if each.namespace in errors]
-        protected = [each for each in protected if each.namespace not in errors]
-        admitted = [each for each in protected if each.uid not in refused]
-        placed = self._placer.place([each for each in admitted if not each.hub], fleet)
+        failed += self._release_all(protected, fleet)
+        unreleased = {each.cluster.uid for each in failed}
+        protected = [each for each in protected if each.uid not in unreleased]
+        lacking = {each.uid for each in protected if not each.hub and lacks_secrets(each, fleet)}
+        ready = [each for each in protected if each.uid not in lacking]
+        refused, errors = self._reserve([each for each in ready if not each.hub or self._resize.needs_quota(each, fleet)], fleet)
+        failed += [Outcome(each, "failed", errors[each.namespace]) for each in ready if each.namespace in errors]
+        admitted = [each for each in ready if each.uid not in refused and each.namespace not in errors]
+        placed = self._placer.place([each for each in admitted if not each.hub], fleet, remarks)
+
+        def wait(cluster: FleetCluster) -> Outcome:
+            self._write_status(cluster, fleet, remarks)
+            return Outcome(cluster, "waiting", remarks[cluster.uid][SECRETS_AVAILABLE].message)
 
         def refuse(cluster: FleetCluster) -> Outcome:
-            self._write_status(cluster, fleet, refusal=refused[cluster.uid], expiry=near.get(cluster.uid))
+            self._write_status(cluster, fleet, remarks, refusal=refused[cluster.uid])
             return Outcome(cluster, "refused", refused[cluster.uid].message)
 
         def update(cluster: FleetCluster) -> Outcome:
             obstacle = self._resize.apply(cluster, fleet)
-            self._write_status(cluster, fleet, expiry=near.get(cluster.uid))
+            self._write_status(cluster, fleet, remarks)
             return Outcome(cluster, "waiting" if obstacle else "bound", obstacle)
 
         return [
             *failed,
-            *self._each([each for each in protected if each.uid in refused], refuse),
+            *self._each([each for each in protected if each.uid in lacking], wait),
+            *self._each([each for each in ready if each.uid in refused], refuse),
             *self._each([each for each in admitted if each.hub], update),
-            *(self._report(each, fleet, near.get(each.cluster.uid)) for each in placed),
+            *self._report_all(placed, fleet, remarks),
         ]
 
     def _protect_all(self, clusters: Sequence[FleetCluster]) -> tuple[list[FleetCluster], list[Outcome]]:
@@ -115,14 +117,20 @@ class Reconciler:
             return cluster
         return FleetCluster.from_object(self._home.patch(cluster.raw, {"metadata": {"finalizers": [*finalizers, FINALIZER]}}))
 
-    def _reserve(self, clusters: Iterable[FleetCluster]) -> tuple[dict[str, Refusal], dict[str, str]]:
+    def _release_all(self, clusters: Sequence[FleetCluster], fleet: ObservedFleet) -> list[Outcome]:
+        """Release what clusters without a hub no longer ask for, before others reserve. Returns those for which it failed."""
+        surplus = [each for each in clusters if not each.hub and self._resize.has_surplus(each, fleet)]
+        results = zip(surplus, self._home.in_parallel(lambda each: self._resize.release_surplus(each, fleet), surplus), strict=True)
+        return [Outcome(cluster, "failed", str(result)) for cluster, result in results if isinstance(result, KubeError)]
+
+    def _reserve(self, clusters: Iterable[FleetCluster], fleet: ObservedFleet) -> tuple[dict[str, Refusal], dict[str, str]]:
         """In one write for each tenant. Returns what was refused, by uid, and the tenants for which it failed."""
         by_tenant: dict[str, list[FleetCluster]] = {}
         for cluster in in_queue_order(clusters):
             by_tenant.setdefault(cluster.namespace, []).append(cluster)
 
         def reserve(namespace: str) -> Mapping[str, Refusal]:
-            return self._quotas.reserve(namespace, [claim_of(each) for each in by_tenant[namespace]])
+            return self._quotas.reserve(namespace, [claim_of(each) for each in by_tenant[namespace]], fleet.quotas)
 
         refused, errors = dict[str, Refusal](), dict[str, str]()
         for namespace, result in zip(by_tenant, self._home.in_parallel(reserve, by_tenant), strict=True):
@@ -132,39 +140,53 @@ class Reconciler:
                 refused |= result
         return refused, errors
 
-    def _report(self, placed: Placed, fleet: ObservedFleet, near: Expiry | None) -> Outcome:
-        if placed.error:
-            return Outcome(placed.cluster, "failed", placed.error)
-        if placed.choice.hub:
-            self._events.record(placed.cluster.raw, [Event("Scheduled", placed.choice.explanation)])
-            return Outcome(placed.cluster, "scheduled", placed.choice.explanation)
-        self._write_status(placed.cluster, fleet, choice=placed.choice, expiry=near)
-        return Outcome(placed.cluster, "waiting", placed.choice.explanation)
+    def _report_all(self, placed: Sequence[Placed], fleet: ObservedFleet, remarks: Mapping[str, Remarks]) -> list[Outcome]:
+        def report(each: Placed) -> Outcome:
+            if each.error:
+                return Outcome(each.cluster, "failed", each.error)
+            if each.choice.hub:
+                self._events.record(each.cluster.raw, [Event("Scheduled", each.choice.explanation)])
+                return Outcome(each.cluster, "scheduled", each.choice.explanation)
+            self._write_status(each.cluster, fleet, remarks, choice=each.choice)
+            return Outcome(each.cluster, "waiting", each.choice.explanation)
+
+        results = zip(placed, self._home.in_parallel(report, placed), strict=True)
+        return [Outcome(each.cluster, "failed", str(result)) if isinstance(result, KubeError) else result for each, result in results]
 
     def _expire(self, cluster: FleetCluster, expiry: Expiry) -> Outcome:
         self._events.record(cluster.raw, [Event(expiry.reason, expiry.message)])
         self._home.delete(cluster.raw, checked=True)
         return Outcome(cluster, "denied" if expiry.reason == "Denied" else "expired", expiry.message)
 
-    def _delete(self, cluster: FleetCluster, fleet: ObservedFleet, expiry: Expiry | None) -> Outcome:
-        if self._deletion.advance(cluster, fleet, expiry):
-            return Outcome(cluster, "deleted")
-        self._write_status(cluster, fleet)
-        return Outcome(cluster, "deleting")
+    def _delete(
+        self, clusters: Sequence[FleetCluster], fleet: ObservedFleet, ends: Mapping[str, Expiry], remarks: Mapping[str, Remarks]
+    ) -> list[Outcome]:
+        results = self._deletion.advance(clusters, fleet, ends)
+
+        def report(cluster: FleetCluster) -> Outcome:
+            result = results[cluster.uid]
+            if isinstance(result, KubeError):
+                return Outcome(cluster, "failed", str(result))
+            if result:
+                return Outcome(cluster, "deleted")
+            self._write_status(cluster, fleet, remarks)
+            return Outcome(cluster, "deleting")
+
+        return self._each(clusters, report)
 
     def _write_status(
         self,
         cluster: FleetCluster,
         fleet: ObservedFleet,
+        remarks: Mapping[str, Remarks],
         *,
         refusal: Refusal | None = None,
         choice: Choice | None = None,
-        expiry: Expiry | None = None,
     ) -> None:
         """Only what changed. After a conflict the next reconcile writes it, from what the cluster is then."""
         before: Object = cluster.raw.get("status") or {}
         assignment = fleet.assignments.get(cluster.uid)
-        status = derive_status(cluster, fleet.now, refusal=refusal, choice=choice, assignment=assignment, expiry=expiry)
+        status = derive_status(cluster, fleet.now, refusal=refusal, choice=choice, assignment=assignment, remarks=remarks.get(cluster.uid))
         if changes := merge_patch(before, status):
             try:
                 written = self._home.patch(cluster.raw, {"status": changes}, subresource="status")
@@ -175,3 +197,10 @@ class Reconciler:
     def _each(self, clusters: Sequence[FleetCluster], work: Callable[[FleetCluster], Outcome]) -> list[Outcome]:
         results = zip(clusters, self._home.in_parallel(work, clusters), strict=True)
         return [Outcome(cluster, "failed", str(result)) if isinstance(result, KubeError) else result for cluster, result in results]
+
+
+def ends_of(fleet: ObservedFleet, site_namespace: str) -> dict[str, Expiry]:
+    """The ends of the clusters that have one, by uid."""
+    default = fleet.quotas.get(site_namespace)
+    found = {each.uid: expiry_of(each, limits_of(fleet.quotas.get(each.namespace), default)) for each in fleet.clusters}
+    return {uid: expiry for uid, expiry in found.items() if expiry}

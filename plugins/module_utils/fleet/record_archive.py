@@ -63,6 +63,14 @@ def as_line(record: Object) -> Object:
     return {"namespace": record["metadata"]["namespace"], **record["spec"]}
 
 
+def delete_surplus(home: Kube, retention: Retention, now: datetime, *, only_exported: bool) -> int:
+    """Delete records by age and number. Returns how many."""
+    if retention == Retention():
+        return 0
+    found = surplus(home.list_all(API_VERSION, RECORD), retention, now, only_exported=only_exported)
+    return sum(home.delete(record, checked=True) for record in found)
+
+
 class RecordArchive:
     """Moves records of a home cluster to a bucket. Each step is repeated safely: a day has a record once."""
 
@@ -82,11 +90,6 @@ class RecordArchive:
             for record in records:
                 self._home.patch(record, {"status": {"exported": format_time(now)}}, subresource="status", checked=False)
         return sum(map(len, by_day.values()))
-
-    def delete_surplus(self, retention: Retention, now: datetime) -> int:
-        """Delete exported records by age and number. Returns how many."""
-        found = surplus(self._home.list_all(API_VERSION, RECORD), retention, now, only_exported=True)
-        return sum(self._home.delete(record, checked=True) for record in found)
 
     def read(self, day: str) -> list[Object]:
         """The lines of a day, such as 2026-01-02."""

@@ -1,43 +1,68 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Changes of a bound cluster: room first, then the assignment; what the hub no longer uses is released after it reported."""
+"""Brings the assignment of a bound cluster to its spec: room is reserved before the hub is told, and released after it reported.
+
+What a cluster without a hub gives up is released at once: no hub was told of it.
+"""
 
 from __future__ import annotations
 
 from ..kube.client import Kube
+from .assignments import Assignments
 from .hub_store import HubStore
-from .model import FleetCluster, assignment_of, nodes_by_class
+from .kinds import API_VERSION, CLUSTER
+from .model import FleetCluster, nodes_by_class
 from .observe import ObservedFleet
-from .placer import Placer
-from .quota import largest, settled_amounts
+from .quota import claim_of, largest, settled_amounts
 from .quota_store import QuotaStore
-from .swap import merge_patch
 
 
 class Resize:
     """Keeps the assignments of bound clusters equal to their specs. Quota was reserved before."""
 
-    def __init__(self, home: Kube, quotas: QuotaStore, placer: Placer) -> None:
+    def __init__(self, home: Kube, quotas: QuotaStore) -> None:
         self._home = home
         self._quotas = quotas
         self._hubs = HubStore(home)
-        self._placer = placer
+        self._assignments = Assignments(home)
+
+    def needs_quota(self, cluster: FleetCluster, fleet: ObservedFleet) -> bool:
+        """Whether quota has to be reserved before `apply`: not where the hub was told all that the cluster is, after a reservation."""
+        assignment = fleet.assignments.get(cluster.uid)
+        if assignment is None or self._assignments.pending(cluster, assignment, fleet):
+            return True
+        quota = fleet.quotas.get(cluster.namespace)
+        reserved = quota.reservations.get(cluster.uid) if quota else None
+        return reserved is None or largest(reserved.amounts, claim_of(cluster).amounts) != largest(reserved.amounts, {})
 
     def apply(self, cluster: FleetCluster, fleet: ObservedFleet) -> str:
         """Bring the assignment to the spec. Returns what is in the way, if the hub lacks room."""
         assignment = fleet.assignments.get(cluster.uid)
+        changes = self._assignments.pending(cluster, assignment, fleet) if assignment else {}
+        # A cluster may have changed since the run that bound it and was killed before it created the assignment.
+        if assignment is None or "nodeSets" in changes.get("spec", {}):
+            _hub, lacking = self._hubs.reserve(cluster.hub, [cluster], fleet.now)
+            if found := lacking.get(cluster.uid):
+                return f"The hub {cluster.hub} cannot grow the cluster: {found}"
         if assignment is None:
-            self._placer.ensure_assignment(cluster)
-            return ""
-        present, wanted = assignment.raw["spec"], assignment_of(cluster, cluster.hub)["spec"]
-        if present == wanted:
+            self._assignments.create(cluster)
+        elif changes:
+            self._assignments.update(cluster, assignment, fleet)
+        else:
             self._settle(cluster, fleet)
-            return ""
-        _hub, lacking = self._hubs.reserve(cluster.hub, [cluster], fleet.now)
-        if found := lacking.get(cluster.uid):
-            return f"The hub {cluster.hub} cannot grow the cluster: {found}"
-        self._home.patch(assignment.raw, {"spec": merge_patch(present, wanted)})
         return ""
+
+    def has_surplus(self, cluster: FleetCluster, fleet: ObservedFleet) -> bool:
+        """Whether a cluster without a hub has reserved more quota than it asks for."""
+        quota, wanted = fleet.quotas.get(cluster.namespace), claim_of(cluster).amounts
+        counted = quota.reservations.get(cluster.uid) if quota else None
+        return counted is not None and any(amount > wanted.get(key, 0) for key, amount in counted.amounts.items())
+
+    def release_surplus(self, cluster: FleetCluster, fleet: ObservedFleet) -> None:
+        """Release it, unless the cluster has been changed or bound since."""
+        if self._is_current(cluster):
+            counted = fleet.quotas[cluster.namespace].reservations[cluster.uid]
+            self._quotas.reduce(cluster.namespace, cluster.uid, counted.amounts, claim_of(cluster).amounts)
 
     def _settle(self, cluster: FleetCluster, fleet: ObservedFleet) -> None:
         """Release what the hub reported as deleted."""
@@ -47,9 +72,19 @@ class Resize:
             return
         quota, hub = fleet.quotas.get(cluster.namespace), fleet.hubs.get(cluster.hub)
         counted = quota.reservations.get(cluster.uid) if quota else None
-        if counted and counted.amounts != amounts:
-            self._quotas.reduce(cluster.namespace, cluster.uid, counted.amounts, amounts)
         nodes = largest(cluster.nodes, nodes_by_class(assignment.reported))
         room = hub.reservations.get(cluster.uid) if hub else None
-        if room and room.nodes != nodes:
+        has_less, has_less_room = counted and counted.amounts != amounts, room and room.nodes != nodes
+        if not (has_less or has_less_room) or not self._is_current(cluster):
+            return
+        if counted and has_less:
+            self._quotas.reduce(cluster.namespace, cluster.uid, counted.amounts, amounts)
+        if room and has_less_room:
             self._hubs.reduce(cluster.hub, cluster.uid, room.nodes, nodes, fleet.now)
+
+    def _is_current(self, cluster: FleetCluster) -> bool:
+        """Whether spec and hub are still the observed ones. The reservations were observed before, so they are not of a later spec."""
+        item = self._home.find(API_VERSION, CLUSTER, cluster.name, cluster.namespace)
+        if item is None or (item.get("status") or {}).get("hub", "") != cluster.hub:
+            return False
+        return all(item["metadata"][key] == cluster.raw["metadata"][key] for key in ("uid", "generation"))

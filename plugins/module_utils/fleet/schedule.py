@@ -24,11 +24,12 @@ FULL_SCORE = 100
 
 @dataclass(frozen=True)
 class Request:
-    """A cluster that needs a hub, the labels of its tenant's namespace, and the time."""
+    """A cluster that needs a hub, the labels of its tenant's namespace, the time, and after how long without a report a hub is silent."""
 
     cluster: FleetCluster
     tenant_labels: Mapping[str, str]
     now: datetime
+    silent_after: timedelta = SILENT_AFTER
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def _ready(_request: Request, hub: Hub) -> Obstacle | None:
 def _heartbeat(request: Request, hub: Hub) -> Obstacle | None:
     if hub.heartbeat is None:
         return Obstacle("never reported")
-    return Obstacle("silent", since=hub.heartbeat) if request.now - hub.heartbeat > SILENT_AFTER else None
+    return Obstacle("silent", since=hub.heartbeat) if request.now - hub.heartbeat > request.silent_after else None
 
 
 def _template(request: Request, hub: Hub) -> Obstacle | None:
@@ -124,8 +125,8 @@ def _clusters(request: Request, hub: Hub) -> Obstacle | None:
 FILTERS: tuple[Filter, ...] = (
     _requested_hub,
     _schedulable,
-    _ready,
     _heartbeat,
+    _ready,
     _template,
     _tenant,
     _selector,
@@ -159,10 +160,10 @@ def _is_full(cluster: FleetCluster, hub: Hub) -> Obstacle | None:
     return None if cluster.uid in hub.reservations or hub.free_clusters() >= 1 else Obstacle("full")
 
 
-# Scores: each from 0 to 100 for a hub that fits, compared with the others that fit.
+# Scores: each from 0 to 100 for a hub that fits. `most` is how many clusters of the tenant one of the hubs that fit has at most.
 
 
-def _headroom(request: Request, hub: Hub, _fitting: Sequence[Hub]) -> int:
+def _headroom(request: Request, hub: Hub, _most: int) -> int:
     """What is left of the scarcest of its resources when the cluster is there."""
     uid = request.cluster.uid
     left = [(hub.free_clusters(uid) - 1) / max(hub.clusters, 1)]
@@ -171,18 +172,17 @@ def _headroom(request: Request, hub: Hub, _fitting: Sequence[Hub]) -> int:
     return max(0, round(FULL_SCORE * min(left)))
 
 
-def _spread(request: Request, hub: Hub, fitting: Sequence[Hub]) -> int:
+def _spread(request: Request, hub: Hub, most: int) -> int:
     """The fewer clusters of the tenant a hub has, the better: the loss of a hub then costs the tenant less."""
-    most = max(_of_tenant(request, each) for each in fitting)
     return round(FULL_SCORE * (1 - _of_tenant(request, hub) / most)) if most else FULL_SCORE
 
 
-def _affinity(_request: Request, hub: Hub, _fitting: Sequence[Hub]) -> int:
+def _affinity(_request: Request, hub: Hub, _most: int) -> int:
     """A hub that is dedicated, by its tenantSelector or a taint, comes before one that all tenants share."""
     return FULL_SCORE if hub.tenant_selector or hub.taints else 0
 
 
-def _home_region(request: Request, hub: Hub, _fitting: Sequence[Hub]) -> int:
+def _home_region(request: Request, hub: Hub, _most: int) -> int:
     """The region of the tenant's namespace, where the cluster does not require one."""
     region = request.tenant_labels.get(REGION_LABEL, "")
     return FULL_SCORE if region and hub.region == region else 0
@@ -190,10 +190,14 @@ def _home_region(request: Request, hub: Hub, _fitting: Sequence[Hub]) -> int:
 
 def _of_tenant(request: Request, hub: Hub) -> int:
     own = request.cluster
-    return sum(each.namespace == own.namespace and uid != own.uid for uid, each in hub.reservations.items())
+    return hub.clusters_by_tenant.get(own.namespace, 0) - (own.uid in hub.reservations)
 
 
-SCORES: Mapping[str, Callable[[Request, Hub, Sequence[Hub]], int]] = {
+def most_of_tenant(request: Request, fitting: Iterable[Hub]) -> int:
+    return max(_of_tenant(request, each) for each in fitting)
+
+
+SCORES: Mapping[str, Callable[[Request, Hub, int], int]] = {
     "headroom": _headroom,
     "spread": _spread,
     "affinity": _affinity,
@@ -201,9 +205,9 @@ SCORES: Mapping[str, Callable[[Request, Hub, Sequence[Hub]], int]] = {
 }
 
 
-def score(request: Request, hub: Hub, fitting: Sequence[Hub], weights: Weights) -> int:
+def score(request: Request, hub: Hub, most: int, weights: Weights) -> int:
     """The weighted sum of all scores."""
-    return sum(getattr(weights, name) * function(request, hub, fitting) for name, function in SCORES.items())
+    return sum(getattr(weights, name) * function(request, hub, most) for name, function in SCORES.items())
 
 
 def choose(request: Request, hubs: Iterable[Hub], weights: Weights | None = None) -> Choice:
@@ -214,8 +218,8 @@ def choose(request: Request, hubs: Iterable[Hub], weights: Weights | None = None
     explained = _explained([found for found in obstacles.values() if found])
     if not fitting:
         return Choice("", f"0 of {_counted(len(known))} fit{f': {explained}' if explained else ''}")
-    uid = request.cluster.uid
-    scores = {hub.name: score(request, hub, fitting, weights or Weights()) for hub in fitting}
+    uid, most, weights = request.cluster.uid, most_of_tenant(request, fitting), weights or Weights()
+    scores = {hub.name: score(request, hub, most, weights) for hub in fitting}
     best = max(fitting, key=lambda hub: (uid in hub.reservations, scores[hub.name], _tie_break(uid, hub.name)))
     others = f"; the others: {explained}" if explained else ""
     return Choice(

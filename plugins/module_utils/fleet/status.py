@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from ..common.text import shortened
@@ -13,16 +13,20 @@ from ..common.timestamps import format_time
 from ..common.types import Object
 from ..kube.event_recorder import NORMAL, WARNING, Event
 from ..providers.model import FALSE, TRUE, ConditionState
-from .lifetime import Expiry
 from .model import DELETING, PENDING, PROGRESSING, QUOTA_RESERVED, SCHEDULED, ClusterAssignment, FleetCluster
 from .quota import Refusal
 from .schedule import Choice
 
 MESSAGE_LIMIT = 32768
-REPORTED = ("apiURL", "consoleURL", "version", "nodeSets", "failure")
+REPORTED = ("apiURL", "consoleURL", "version", "nodeSets", "failure", "profiles")
 EXPIRING = "Expiring"  # only while the end is near
-OWN = (QUOTA_RESERVED, SCHEDULED, EXPIRING)
+SECRETS_AVAILABLE = "SecretsAvailable"  # only for a cluster that refers to Secrets
+HUB_REPORTING = "HubReporting"  # only while the hub of the cluster is silent
+OWN = (QUOTA_RESERVED, SCHEDULED, SECRETS_AVAILABLE, EXPIRING, HUB_REPORTING)
 NOT_SCHEDULED = ConditionState(FALSE, "WaitingForQuota", "Without quota no hub is chosen")
+WAITING_FOR_SECRETS = "WaitingForSecrets"
+
+Remarks = Mapping[str, ConditionState]  # further conditions of a cluster, by type
 
 
 def derive_status(
@@ -32,12 +36,10 @@ def derive_status(
     refusal: Refusal | None = None,
     choice: Choice | None = None,
     assignment: ClusterAssignment | None = None,
-    expiry: Expiry | None = None,
+    remarks: Remarks | None = None,
 ) -> Object:
-    """The status after a decision about quota (`refusal`) and scheduling (`choice`), and the last report of the hub.
-
-    `expiry` is the end of the cluster, if it is near.
-    """
+    """The status after a decision about quota (`refusal`) and scheduling (`choice`), and the last report of the hub."""
+    remarks = remarks or {}
     before = cluster.raw.get("status") or {}
     status = copy.deepcopy({key: value for key, value in before.items() if key not in REPORTED})
     if choice and choice.hub:
@@ -50,9 +52,13 @@ def derive_status(
     status["state"] = _state(cluster, status, report)
     status["nodes"] = _nodes(cluster, status)
     status["observedGeneration"] = cluster.raw["metadata"].get("generation", 1)
-    wanted = {QUOTA_RESERVED: _quota(refusal), SCHEDULED: _scheduled(status, refusal, choice)}
-    if expiry:
-        wanted[EXPIRING] = ConditionState(TRUE, expiry.reason, expiry.message)
+    secrets = remarks.get(SECRETS_AVAILABLE)
+    if secrets and secrets.status == FALSE and not status.get("hub"):
+        waiting = ConditionState(FALSE, WAITING_FOR_SECRETS, secrets.message)
+        wanted = {QUOTA_RESERVED: waiting, SCHEDULED: waiting}
+    else:
+        wanted = {QUOTA_RESERVED: _quota(refusal), SCHEDULED: _scheduled(status, refusal, choice)}
+    wanted |= remarks
     status["conditions"] = _conditions(before.get("conditions") or [], wanted, report.get("conditions") or [], now)
     return status
 

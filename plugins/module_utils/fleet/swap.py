@@ -19,13 +19,21 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.5
 Result = TypeVar("Result")
 
 
-def swap_status(kube: Kube, read: Callable[[], Object], change: Callable[[Object], tuple[Object, Result]]) -> Result:
-    """Merge what `change` computes for the object into its status, and return its result. An empty change is not written."""
+def swap_status(
+    kube: Kube, read: Callable[[], Object], change: Callable[[Object], tuple[Object, Result]], known: Object | None = None
+) -> Result:
+    """Merge what `change` computes for the object into its status, and return its result. An empty change is not written.
+
+    `known` is the object as a cache has it, which saves the first read. It may be old: only a write confirms it, so if there is nothing
+    to write the object is read.
+    """
     deadline, pause = time.monotonic() + SWAP_SECONDS, FIRST_PAUSE
     while True:
-        item = read()
+        item, is_cached, known = known or read(), known is not None, None
         status, result = change(item)
         if not status:
+            if is_cached:
+                continue
             return result
         try:
             kube.patch(item, {"status": status}, subresource="status")

@@ -1,20 +1,23 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Repairs what killed runs left: reservations without a cluster, and clusters without their reservations."""
+"""Repairs what killed runs and removed finalizers left: reservations and Secrets without a cluster, clusters without reservations."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from ..kube.client import Kube
-from ..kube.errors import KubeError
+from ..kube.errors import Forbidden, KubeError
 from ..lock.lease import SITE_NAMESPACE
 from .hub_store import HubStore
 from .kinds import API_VERSION, HUB, QUOTA
-from .model import ClusterAssignment
+from .model import ClusterAssignment, FleetQuota, Hub
 from .observe import observe_live, server_time
 from .quota_store import QuotaStore
+from .secret_copies import SecretCopies
 
 
 @dataclass(frozen=True)
@@ -30,11 +33,29 @@ class Swept:
     errors: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class _Reservations:
+    quotas: Mapping[str, FleetQuota]  # by namespace
+    hubs: Mapping[str, Hub]
+
+
+def _list_reservations(home: Kube) -> _Reservations:
+    quotas, hubs = map(FleetQuota.from_object, home.list_all(API_VERSION, QUOTA)), map(Hub.from_object, home.list_all(API_VERSION, HUB))
+    return _Reservations({each.namespace: each for each in quotas}, {each.name: each for each in hubs})
+
+
 def sweep(home: Kube, site_namespace: str = SITE_NAMESPACE) -> Swept:
-    """Repair all quotas and hubs. The failure of one, for example in a namespace that is being deleted, ends on that one."""
-    quotas, hubs, live, now = QuotaStore(home, site_namespace), HubStore(home), observe_live(home), server_time(home)
-    namespaces = {item["metadata"]["namespace"] for item in home.list_all(API_VERSION, QUOTA)}
-    names = {item["metadata"]["name"] for item in home.list_all(API_VERSION, HUB)}
+    """Repair all quotas and hubs. The failure of one, for example in a namespace that is being deleted, ends on that one.
+
+    Reservations are listed before and after the clusters. What differs both times is read again, with its clusters after it, before it is
+    repaired: while clusters come and go, the lists differ for a moment.
+    """
+    quotas, hubs, copies, now = QuotaStore(home, site_namespace), HubStore(home), SecretCopies(home), server_time(home)
+    earlier, live, later = _list_reservations(home), observe_live(home), _list_reservations(home)
+    tenants = {*earlier.quotas, *later.quotas, *(each.namespace for each in live.assigned)}
+    namespaces = {name for name in tenants if not any(quotas.matches(name, each.quotas.get(name), live) for each in (earlier, later))}
+    common = earlier.hubs.keys() & later.hubs.keys()
+    names = {name for name in common if not any(hubs.matches(each.hubs[name], live, now) for each in (earlier, later))}
     errors: list[str] = []
 
     def repaired(work: Callable[[str], list[str]], keys: set[str]) -> dict[str, list[str]]:
@@ -43,8 +64,14 @@ def sweep(home: Kube, site_namespace: str = SITE_NAMESPACE) -> Swept:
         return {key: each for key, each in results.items() if each and not isinstance(each, KubeError)}
 
     return Swept(
-        repaired(lambda name: quotas.repair(name, lambda: observe_live(home)), namespaces | {each.namespace for each in live.assigned}),
-        repaired(lambda name: hubs.repair(name, lambda: observe_live(home), now), names),
+        repaired(lambda name: quotas.repair(name, lambda: observe_live(home)), namespaces),
+        repaired(lambda name: hubs.repair(name, lambda: observe_live(home), now, partial(_delete_copy, copies, name)), names),
         live.orphans,
         tuple(errors),
     )
+
+
+def _delete_copy(copies: SecretCopies, hub: str, uid: str) -> None:
+    """The copies are not listed: that would need the permission to read them."""
+    with contextlib.suppress(Forbidden):  # then the engine cannot have written one either
+        copies.delete(uid, hub)

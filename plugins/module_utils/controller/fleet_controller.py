@@ -1,0 +1,315 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The control loop of a fleet on its home cluster: whatever changes for a cluster, reconcile it; whatever changes for a hub, show it.
+
+Clusters are reconciled in batches, from informer caches: one write reserves for all clusters of a tenant, or on a hub. Clusters without a
+hub are placed in one lane. Those with a hub, whose state is shown, have another, so that they do not wait behind thousands of new ones.
+
+A cluster that was refused waits for its quota to change, one that no hub fits for a hub to change. Time is only the safety net.
+
+All state belongs to the event loop's thread. Requests are sent by threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+
+from ..common.types import Object
+from ..fleet.kinds import QUOTA_NAME
+from ..fleet.lifetime import Expiry, warned_from
+from ..fleet.model import PENDING, FleetCluster
+from ..fleet.observe import ObservedFleet
+from ..fleet.reconcile import Outcome, Reconciler, ends_of
+from ..fleet.secret_copies import names_of
+from ..fleet.sweep import Swept, sweep
+from ..kube.client import Kube
+from ..kube.config import target
+from .batch_queue import BatchQueue
+from .easing import hub_eases, is_ready, is_relevant_to_all, quota_eases
+from .fleet_cache import FleetCache, Handlers
+from .fleet_events import cluster_events, deleted_event, ended_event, hub_events
+from .fleet_metrics import FleetMetrics, FleetState
+from .fleet_settings import FleetSettings
+from .hub_monitor import HubMonitor
+from .informer import in_thread
+from .record_keeper import RecordKeeper
+from .record_writer import RecordWriter
+from .recording_kube import RecordingKube
+from .secret_watch import SecretWatch
+from .work_queue import Key, sentence
+
+log = logging.getLogger(__name__)
+
+PLACING, TENDING = "placing", "tending"
+BATCHES = {PLACING: 500, TENDING: 200}  # clusters at most
+RESYNC_SECONDS = 600.0
+FIRST_SWEEP_SECONDS = 30.0  # a new leader first does what waits
+BROKEN_SECONDS = 60.0  # a watch that is broken for longer is reported
+A_MOMENT = 0.1  # after a time limit, so that it has passed
+QUOTA, HUB, GROWTH = "quota", "hub", "growth"  # what clusters wait for
+
+
+class FleetController:
+    """One for a home cluster. `emit` hands an event to the rules engine, and may take its time."""
+
+    def __init__(
+        self,
+        settings: FleetSettings,
+        watching: Kube,
+        home: Kube,
+        emit: Callable[[Object], Awaitable[None]],
+        metrics: FleetMetrics,
+    ) -> None:
+        self._settings = settings
+        self._home = home
+        self._emit = emit
+        self._metrics = metrics
+        handlers = Handlers(
+            self._cluster_changed,
+            self._hub_changed,
+            self._quota_changed,
+            self._assignment_changed,
+            self._tenant_changed,
+            self._agent_changed,
+        )
+        self._cache = FleetCache(watching, home, handlers)
+        self._queue = BatchQueue(self._lane, BATCHES)
+        self._reconcilers = {lane: Reconciler(self._recording(), settings.site_namespace, settings.weights) for lane in BATCHES}
+        self._secrets = SecretWatch(home, settings.secrets_poll, self._queue.add)
+        self._pool = ThreadPoolExecutor(8, thread_name_prefix="fleet")
+        self._hubs = HubMonitor(self._recording(), lambda: self._cache, settings.hub_timeout, self._pool)
+        self._records = RecordKeeper(home, settings.records, metrics.exported)
+        self._unrecorded = RecordWriter(home)
+        self._waiting: dict[str, set[Key]] = {QUOTA: set(), HUB: set(), GROWTH: set()}
+        self._notifications: asyncio.Queue[Object] = asyncio.Queue()
+        self._orphans = 0
+        self._began = False
+
+    async def run(self) -> None:
+        """Work until cancelled. An error of the home cluster ends nothing."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                await self._cache.start(tasks)
+                self._began = True
+                log.info("following %d clusters on %d hubs", sum(1 for _each in self._cache.clusters()), len(self._cache.hubs()))
+                tasks.create_task(self._send_notifications())
+                tasks.create_task(self._resync())
+                tasks.create_task(self._sweep())
+                tasks.create_task(self._records.run())
+                tasks.create_task(self._unrecorded.run())
+                tasks.create_task(self._secrets.run())
+                self._hubs.start(tasks)
+                for lane in BATCHES:
+                    tasks.create_task(self._work(lane))
+        finally:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def problems(self) -> list[str]:
+        """Why the source is not healthy; empty where it is."""
+        return self._cache.problems(BROKEN_SECONDS)
+
+    def state(self) -> FleetState:
+        """The state for the metrics."""
+        states = Counter(str((item.get("status") or {}).get("state") or PENDING) for _key, item in self._cache.clusters())
+        hubs, ready = dict[tuple[str, str], int](), dict[str, int]()
+        for item in self._cache.hubs():
+            status, name = item.get("status") or {}, item["metadata"]["name"]
+            hubs[name, "reserved"] = int(status.get("clusters") or 0)
+            hubs[name, "capacity"] = int(item["spec"]["capacity"]["clusters"])
+            ready[name] = int(is_ready(status))
+        waiting = {reason: len(keys) for reason, keys in self._waiting.items()}
+        restarts = {informer.kind: informer.restarts for informer in self._cache.informers()}
+        return FleetState(True, states, waiting, hubs, ready, len(self._queue), self._orphans, restarts)
+
+    def _recording(self) -> Kube:
+        """A connection of its own, so that one part of the work does not wait for another's."""
+        loop = asyncio.get_running_loop()
+
+        def written(item: Object) -> None:
+            loop.call_soon_threadsafe(self._cache.observe, item)
+
+        return RecordingKube(target(self._settings.connection), written)
+
+    # Batches
+
+    def _lane(self, key: Key) -> str:
+        item = self._cache.cluster(key)
+        is_placed = item is None or (item.get("status") or {}).get("hub") or "deletionTimestamp" in item["metadata"]
+        return TENDING if is_placed else PLACING
+
+    async def _work(self, lane: str) -> None:
+        while True:
+            batch = await self._queue.take(lane, BATCHES[lane])
+            failed: set[Key] = set(batch)
+            began = time.monotonic()
+            try:
+                failed = await self._reconcile(lane, batch)
+            except Exception as error:  # noqa: BLE001 - of any kind: it ends on the cluster that caused it
+                log.warning("a batch of %d clusters failed: %s", len(batch), sentence(error))
+                failed = await self._one_by_one(lane, batch) if len(batch) > 1 else failed
+            finally:
+                self._metrics.took(lane, time.monotonic() - began)
+                self._queue.done(batch, failed)
+
+    async def _one_by_one(self, lane: str, batch: Sequence[Key]) -> set[Key]:
+        """Which of the clusters fail alone."""
+        failed: set[Key] = set()
+        for key in batch:
+            try:
+                failed |= await self._reconcile(lane, [key])
+            except Exception as error:  # noqa: BLE001 - of any kind: it ends on this cluster
+                log.warning("%s: %s", key, sentence(error))
+                failed.add(key)
+        return failed
+
+    async def _reconcile(self, lane: str, batch: Sequence[Key]) -> set[Key]:
+        """Reconcile the clusters once. Returns those that have to be tried again."""
+        secrets = await self._secrets.secrets(batch)
+        fleet = self._cache.fleet(batch, secrets, self._settings.hub_timeout)
+        outcomes = await in_thread(lambda: self._reconcilers[lane].reconcile(fleet))
+        found = {Key(each.cluster.namespace, each.cluster.name): each for each in outcomes}
+        ends = ends_of(fleet, self._settings.site_namespace)
+        for cluster in fleet.clusters:
+            key = Key(cluster.namespace, cluster.name)
+            if key in found:
+                self._note(key, found[key], ends.get(cluster.uid), fleet)
+        failed = {key for key, each in found.items() if each.result == "failed"}
+        for key in sorted(failed):
+            log.warning("%s: %s", key, found[key].message)
+        unfinished = {Key(each.namespace, each.name) for each in fleet.clusters} - found.keys()
+        return failed | unfinished
+
+    def _note(self, key: Key, outcome: Outcome, expiry: Expiry | None, fleet: ObservedFleet) -> None:
+        """Remember what the cluster waits for, and report its end."""
+        self._metrics.reconciled(outcome.result)
+        waits = {"refused": QUOTA, "waiting": GROWTH if outcome.cluster.hub else HUB}.get(outcome.result)
+        for reason, keys in self._waiting.items():
+            (keys.add if reason == waits else keys.discard)(key)
+        if outcome.result in ("expired", "denied") and expiry:
+            self._notifications.put_nowait(ended_event(outcome.cluster.raw, expiry.reason, outcome.message))
+        if expiry and not outcome.cluster.is_deleting:
+            self._wait_for_end(key, outcome.cluster, expiry, fleet.now)
+
+    def _wait_for_end(self, key: Key, cluster: FleetCluster, expiry: Expiry, now: datetime) -> None:
+        if times := [moment - now for moment in (warned_from(expiry, cluster), expiry.at) if moment > now]:
+            self._queue.add_after(key, min(times).total_seconds() + A_MOMENT)
+
+    # What happens by time
+
+    async def _resync(self) -> None:
+        while True:
+            await asyncio.sleep(RESYNC_SECONDS)
+            self._enqueue(key for keys in self._waiting.values() for key in keys)
+
+    async def _sweep(self) -> None:
+        await asyncio.sleep(min(FIRST_SWEEP_SECONDS, self._settings.sweep))
+        while True:
+            try:
+                self._report(await in_thread(lambda: sweep(self._home, self._settings.site_namespace)))
+            except Exception as error:  # noqa: BLE001 - of any kind: the next sweep may succeed
+                log.warning("the reservations were not compared with the clusters: %s", sentence(error))
+            await asyncio.sleep(self._settings.sweep)
+
+    def _report(self, swept: Swept) -> None:
+        self._orphans = len(swept.orphans)
+        for what, repaired in (("quota", swept.quotas), ("hub", swept.hubs)):
+            for name, uids in repaired.items():
+                self._metrics.repaired(len(uids))
+                log.warning("the %s %s had reservations that did not match the clusters, and was repaired: %s", what, name, ", ".join(uids))
+        for orphan in swept.orphans:
+            log.warning(
+                "hub %s has an assignment for %s/%s, which does not exist: %s", orphan.hub, orphan.namespace, orphan.name, orphan.uid
+            )
+        for error in swept.errors:
+            log.warning("a sweep: %s", error)
+
+    async def _send_notifications(self) -> None:
+        while True:
+            event = await self._notifications.get()
+            await self._emit(event)
+            self._metrics.emitted(event["type"])
+
+    # Handlers of the informers
+
+    def _enqueue(self, keys: Iterable[Key]) -> None:
+        """The oldest first: a batch may not have all of them."""
+        for key in sorted(keys, key=self._age):
+            self._queue.add(key)
+
+    def _age(self, key: Key) -> tuple[str, Key]:
+        item = self._cache.cluster(key)
+        return (str(item["metadata"].get("creationTimestamp", "")) if item else "", key)
+
+    def _cluster_changed(self, before: Object | None, after: Object | None) -> None:
+        item = after or before or {}
+        key = Key(item["metadata"]["namespace"], item["metadata"]["name"])
+        if after is None:
+            self._forget(key)
+            self._unrecorded.deleted(item)
+            self._notify([deleted_event(item)])
+            return
+        self._notify(cluster_events(before, after))
+        self._secrets.use(key, names_of(FleetCluster.from_object(after)))
+        if not before or _is_changed(before, after):
+            self._queue.add(key)
+
+    def _forget(self, key: Key) -> None:
+        self._queue.forget(key)
+        self._secrets.forget(key)
+        for keys in self._waiting.values():
+            keys.discard(key)
+
+    def _assignment_changed(self, before: Object | None, after: Object | None) -> None:
+        """What the hub reports, and that it has deleted the cluster. Who created an assignment knows that it exists."""
+        cluster = (after or before or {})["spec"]["cluster"]
+        key = Key(cluster["namespace"], cluster["name"])
+        if before is not None and self._cache.cluster(key):
+            self._queue.add(key)
+
+    def _quota_changed(self, before: Object | None, after: Object | None) -> None:
+        metadata = (after or before or {})["metadata"]
+        namespace = metadata["namespace"]
+        if metadata["name"] != QUOTA_NAME:
+            return
+        if is_relevant_to_all(before, after):
+            is_default = namespace == self._settings.site_namespace
+            self._enqueue([key for key, _item in self._cache.clusters()] if is_default else self._cache.clusters_of_tenant(namespace))
+        elif quota_eases(before, after):
+            self._enqueue(key for key in self._waiting[QUOTA] if key.namespace == namespace)
+
+    def _hub_changed(self, before: Object | None, after: Object | None) -> None:
+        name = (after or before or {})["metadata"]["name"]
+        if after is not None:
+            events = hub_events(before, after)
+            self._notify(events)
+            self._hubs.changed(name)
+        if after is None or before is None or events:
+            self._enqueue(self._cache.clusters_on(name))  # they say whether their hub reports
+        if after is not None and hub_eases(before, after):
+            self._enqueue(self._waiting[HUB] | (self._waiting[GROWTH] & self._cache.clusters_on(name)))
+
+    def _tenant_changed(self, before: Object | None, after: Object | None) -> None:
+        if before and after and before["metadata"].get("labels") != after["metadata"].get("labels"):
+            self._enqueue(key for key in self._waiting[HUB] if key.namespace == after["metadata"]["name"])
+
+    def _agent_changed(self, hub: str) -> None:
+        if self._cache.hub(hub):
+            self._hubs.changed(hub)
+
+    def _notify(self, events: Iterable[Object]) -> None:
+        """What happened before this source began is not reported."""
+        if self._began:
+            for event in events:
+                self._notifications.put_nowait(event)
+
+
+def _is_changed(before: Object, after: Object) -> bool:
+    """Whether a change of a cluster needs a reconcile: not where only the status differs, which the controller itself writes."""
+    fields = ("generation", "deletionTimestamp", "annotations", "finalizers")
+    return any(before["metadata"].get(name) != after["metadata"].get(name) for name in fields)

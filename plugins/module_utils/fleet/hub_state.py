@@ -1,0 +1,107 @@
+# Copyright: openfleet.clusters contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The status of a Hub from what its agent reports: heartbeat, templates, nodes, versions, and the condition Ready. Pure.
+
+Reservations are no part of it. A hub is ready while its agent reports and every check holds; the condition names those that do not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ..common.text import shortened
+from ..common.timestamps import format_time, parse_time
+from ..common.types import Object
+from ..providers.model import FALSE, TRUE, ConditionState
+from .hub_report import HubReport
+from .model import READY
+from .swap import merge_patch
+
+MESSAGE_LIMIT = 32768
+UNKNOWN = "Unknown"
+SILENT, NEVER_REPORTED, CHECK_FAILED, CHECKS_PASSED = "AgentSilent", "NeverReported", "CheckFailed", "ChecksPassed"
+REPORTED = ("templates", "nodes", "versions", "releases", "agentVersion")
+# A heartbeat that is the only change is written so often at most: each write wakes all that watch hubs.
+HEARTBEAT_INTERVAL = timedelta(seconds=30)
+
+
+@dataclass(frozen=True)
+class AgentState:
+    """What is known of the agent of a hub: when it last reported, None if it never did, and its report."""
+
+    heartbeat: datetime | None = None
+    report: HubReport | None = None
+
+    def is_silent(self, now: datetime, silent_after: timedelta) -> bool:
+        return self.heartbeat is not None and now - self.heartbeat > silent_after
+
+
+def ready_state(agent: AgentState, now: datetime, silent_after: timedelta) -> ConditionState:
+    """The condition Ready."""
+    if agent.heartbeat is None:
+        return ConditionState(UNKNOWN, NEVER_REPORTED, "The agent of the hub has not reported yet: deploy it with its credential.")
+    if agent.is_silent(now, silent_after):
+        since = format_time(agent.heartbeat)
+        return ConditionState(UNKNOWN, SILENT, f"The agent of the hub is silent since {since}: check the hub and its connection.")
+    if agent.report is None:
+        return ConditionState(FALSE, CHECK_FAILED, "report: The agent has not written its report yet.")
+    if not agent.report.is_ready:
+        return ConditionState(FALSE, CHECK_FAILED, agent.report.missing or "report: The report has no check.")
+    return ConditionState(TRUE, CHECKS_PASSED, f"{len(agent.report.checks)} checks passed")
+
+
+def derive_hub_status(status: Object, agent: AgentState, now: datetime, silent_after: timedelta) -> Object:
+    """The merge patch for the status of the hub; empty if nothing has to be written."""
+    wanted = _reported(agent.report)
+    present = {name: status[name] for name in REPORTED if name in status}
+    # A hub whose report is lost keeps what it offered. It is not ready, so nothing is bound to it.
+    changes = merge_patch(present, wanted) if agent.report else {}
+    if conditions := _conditions(status, ready_state(agent, now, silent_after), now):
+        changes["conditions"] = conditions
+    written = parse_time(status.get("heartbeat"))
+    if agent.heartbeat and (changes or written is None or agent.heartbeat - written >= HEARTBEAT_INTERVAL):
+        heartbeat = format_time(agent.heartbeat)
+        changes |= {"heartbeat": heartbeat} if heartbeat != status.get("heartbeat") else {}
+    return changes
+
+
+def was_silent(status: Object) -> bool:
+    """Whether the status says that the agent is silent."""
+    return any(each["type"] == READY and each["reason"] == SILENT for each in status.get("conditions") or ())
+
+
+def _conditions(status: Object, state: ConditionState, now: datetime) -> list[Object] | None:
+    """All conditions with this one, None if it is unchanged."""
+    known = status.get("conditions") or []
+    before: Object = next((each for each in known if each["type"] == READY), {})
+    message = shortened(state.message, MESSAGE_LIMIT)
+    since = before["lastTransitionTime"] if before.get("status") == state.status else format_time(now)
+    ready = {"type": READY, "status": state.status, "reason": state.reason, "message": message, "lastTransitionTime": since}
+    if all(before.get(key) == value for key, value in ready.items()):
+        return None
+    return [*(each for each in known if each["type"] != READY), ready]
+
+
+def _reported(report: HubReport | None) -> Object:
+    if report is None:
+        return {}
+    templates = [
+        {
+            "name": each.name,
+            **({"title": each.title} if each.title else {}),
+            **({"description": each.description} if each.description else {}),
+            **({"parameters": dict(each.parameters)} if each.parameters else {}),
+            **({"nodes": dict(each.nodes)} if each.nodes else {}),
+            **({"classes": list(each.classes)} if each.classes else {}),
+        }
+        for each in report.templates
+    ]
+    found: Object = {
+        "templates": templates,
+        "nodes": {name: {"total": each.total, "free": each.free} for name, each in report.nodes.items()},
+        "versions": dict(report.versions),
+        "releases": list(dict.fromkeys(report.releases)),
+        "agentVersion": report.agent_version,
+    }
+    return {name: value for name, value in found.items() if value}
