@@ -1,0 +1,1 @@
+"""What holds for every request: operation id, log, metrics, limits, authentication, rate limit, security headers."""
