@@ -10,7 +10,7 @@ import secrets
 from typing import Any, ClassVar
 
 from ansible.utils.collection_loader import AnsibleCollectionConfig
-from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec, connection
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import ORDERS, Spec, connection
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.site_settings import SiteSettings, read_site_settings
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
@@ -31,7 +31,10 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.orders.selectio
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import find_templates
 from ansible_collections.openfleet.clusters.plugins.modules import cluster_order_prepare
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_action import ControllerAction
+from ansible_collections.openfleet.clusters.plugins.plugin_utils.preload import preload
 from ansible_collections.openfleet.clusters.plugins.plugin_utils.role_check import RoleCheck
+
+preload()  # here, as this is the first task of a run, and its file is loaded by Ansible's own process
 
 
 class ActionModule(ControllerAction):
@@ -65,7 +68,7 @@ class ActionModule(ControllerAction):
             self._display.display(f"skipped {order.namespace}/{order.name}: {order.message}")
         return {
             "changed": any(change.changed for order in prepared for change in order.changes),
-            "orders": [_variables(order) for order in prepared],
+            "orders": [_variables(order, parameters) for order in prepared],
             "skipped_orders": [vars(order) for order in skipped],
             # The parameters of a template hold secrets.
             "_ansible_no_log": bool(prepared),
@@ -107,6 +110,7 @@ class ActionModule(ControllerAction):
         except RenewerFailed as error:
             skipped += [preparation.reject(order.order, order.lock, error) for order in prepared]
             prepared = []
+        run.events.flush()
         return prepared, skipped
 
 
@@ -129,11 +133,14 @@ def _hooks(hooks: dict[str, Any], entry: str) -> list[str]:
     return [str(role) for roles in given for role in (roles if isinstance(roles, list) else [roles])]
 
 
-def _variables(prepared: PreparedOrder) -> dict[str, Any]:
+def _variables(prepared: PreparedOrder, parameters: dict[str, Any]) -> dict[str, Any]:
     """The variables that a template gets, on the order's own host."""
     order = prepared.order
+    # Ansible walks through every value of a variable with each task; no task reads `managedFields`, which has most of them.
+    metadata = {name: value for name, value in order.raw["metadata"].items() if name != "managedFields"}
     return {
-        "cluster_order": order.raw,
+        "cluster_host": f"{order.namespace}/{order.name}",
+        "cluster_order": order.raw | {"metadata": metadata},
         "cluster_working_namespace": order.working_namespace,
         "cluster_template_role": prepared.checked.role,
         "cluster_provider": prepared.provider,
@@ -145,5 +152,6 @@ def _variables(prepared: PreparedOrder) -> dict[str, Any]:
         ],
         "cluster_site": prepared.site.as_variable(),
         "cluster_lock": prepared.lock.as_dict(),
+        "cluster_arguments": {name: parameters[name] for name in ORDERS} | {"provider": prepared.provider, "lock": prepared.lock.as_dict()},
         "cluster_job": prepared.job.to_status() if prepared.job else None,
     }

@@ -4,15 +4,19 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError, NotFound
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.gitops import used_by
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.gitops_observer import observe_gitops
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.lost_hosts import lost_hosts
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Names
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe import ListView
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe import OBSERVE_SECONDS, ListView
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.outcome import Outcome
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.run import Run
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.selection import NoSuchSelection, OrderName, event_of, named
@@ -35,17 +39,21 @@ class ActionModule(ControllerAction):
         observed = dict(zip(map(_key, view.orders), view.observe_all(), strict=True))
         orders = [order for order in view.orders if not chosen or _key(order) in chosen]
         missing = _lost_hosts(kube, names, orders)
+        ends = time.monotonic() + OBSERVE_SECONDS
         locks = {(lock.namespace, lock.order): lock for lock in lease.read_all(kube, names.site_namespace)}
 
         def sync(order: ClusterOrder) -> dict[str, Any]:
             state = observed[_key(order)]
             if isinstance(state, KubeError):
                 raise state
+            if used_by(order) and not order.is_deleting and time.monotonic() < ends:
+                state = replace(state, gitops=observe_gitops(kube, order))
             unmanaged = order.management_state == "unmanaged"
             after = order if unmanaged else status.sync(order, state, locks.get(_key(order)), report=missing.get(order.uid))
             return {"namespace": order.namespace, "name": order.name, "phase": after.phase, "changed": after.status != order.status}
 
         results = kube.in_parallel(sync, orders)
+        run.events.flush()
         problems = [
             f"{order.namespace}/{order.name}: {result}"
             for order, result in zip(orders, results, strict=True)

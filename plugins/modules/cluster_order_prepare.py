@@ -104,6 +104,11 @@ orders:
   type: list
   elements: dict
   contains:
+    cluster_host:
+      description: The name of the host that the order becomes, its namespace and name.
+      type: str
+      returned: always
+      sample: orders/demo
     cluster_order:
       description: The ClusterOrder.
       type: dict
@@ -153,6 +158,11 @@ orders:
         infrastructure: {}
     cluster_lock:
       description: The lock that the run holds.
+      type: dict
+      returned: always
+    cluster_arguments:
+      description: What the modules for one cluster take from the run where a task leaves it out. C(provider), C(lock) and the
+        arguments of this task that say where the site has its objects.
       type: dict
       returned: always
     cluster_job:

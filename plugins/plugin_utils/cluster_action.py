@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import secrets
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -22,14 +22,28 @@ from ansible_collections.openfleet.clusters.plugins.plugin_utils.controller_acti
 
 
 class ClusterAction(ControllerAction):
-    """Subclasses read `subject`, and change it inside of `self.changing(subject)`."""
+    """Subclasses read `subject`, and change it inside of `self.changing(subject)`.
+
+    In the tasks of templates and hooks, what a task leaves out is that of the order: the order itself, its provider, the lock that the run
+    holds, and where the site has its objects. It is read from the variables of the host: as `module_defaults`, Ansible would render and
+    copy it for each task, which takes longer than the task itself.
+    """
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        self._of_run: Mapping[str, Any] = (task_vars or {}).get("cluster_variables") or {}
+        if self._of_run:
+            spec = self.SHARED | self.SPEC
+            known = {name: value for name, value in self._of_run["cluster_arguments"].items() if name in spec}
+            # An empty order stands for that of the run, which is not copied.
+            self._task.args = known | {"cluster_order": {}} | self._task.args
+        return super().run(tmp, task_vars)
 
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
         names = Names.of(parameters)
         if parameters["name"]:
             subject = TaskCluster.by_name(kube, names, parameters["name"], parameters["namespace"], parameters["provider"])
         else:
-            order = ClusterOrder.from_object(parameters["cluster_order"], names)
+            order = ClusterOrder.from_object(parameters["cluster_order"] or self._of_run["cluster_order"], names)
             subject = TaskCluster.of_order(kube, order, parameters["provider"])
         return self.work_on(subject, parameters)
 

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -25,7 +27,8 @@ class RoleCheck:
     """Loads each role once, as a play does. Threads can share it, and use Ansible's loader one at a time."""
 
     def __init__(self, loader: DataLoader) -> None:
-        self._loader = loader
+        self._loader = _without_copies(loader)
+        self._variables = VariableManager(loader=loader)
         self._loading = threading.Lock()
         self._errors: dict[TaskSource, AnsibleError | None] = {}
 
@@ -47,7 +50,7 @@ class RoleCheck:
         task = {"ansible.builtin.import_role": {"name": name, "tasks_from": entry, "rolespec_validate": False}}
         play = {"hosts": "localhost", "gather_facts": False, "tasks": [task if entry else {"ansible.builtin.import_tasks": name}]}
         try:
-            blocks = Play.load(play, variable_manager=VariableManager(loader=self._loader), loader=self._loader).tasks
+            blocks = Play.load(play, variable_manager=self._variables, loader=self._loader).tasks
         except AnsibleTemplateError:
             # The name of an import is a variable, which only the run has.
             return None
@@ -67,6 +70,13 @@ class RoleCheck:
             found = next((folder / name for folder in folders if (folder / name).is_file()), None)
             if found:
                 yield str(found), ""
+
+
+def _without_copies(loader: DataLoader) -> DataLoader:
+    """A loader that stores no file, and returns what it read instead of a copy: here each file is read once."""
+    own = copy.copy(loader)
+    own.load_from_file = functools.partial(loader.load_from_file, cache="none", unsafe=True)
+    return own
 
 
 def _tasks(blocks: Iterable[Block | Task]) -> Iterator[Task]:

@@ -99,6 +99,16 @@ PLATFORM: Spec = {
     "aap_request_timeout": {"type": "float", "default": 30.0},
     "deadline": {"type": "int", "default": 1800},
 }
+FORGE: Spec = {
+    "forge": {"type": "str", "choices": ["gitea", "forgejo", "github", "gitlab"], "required": True},
+    "forge_url": {"type": "str", "required": True},
+    "forge_token": {"type": "str", "required": True, "no_log": True},
+    "forge_ca_cert": {"type": "path"},
+    "forge_validate_certs": {"type": "bool", "default": True},
+    "repository": {"type": "str", "required": True},
+    "base_branch": {"type": "str", "default": "main"},
+    "path": {"type": "str", "default": "orders"},
+}
 SELECTION: Spec = {"name": {"type": "str"}, "namespace": {"type": "str"}, "orders": {"type": "list", "elements": "raw", "default": []}}
 
 

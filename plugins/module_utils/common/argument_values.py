@@ -114,3 +114,11 @@ def show(value: Any) -> str:
 def kind_of(value: Any) -> str:
     kinds = ((str, "a string"), (bool, "true or false"), (int | float, "a number"), (list, "a list"), (dict, "an object"))
     return next((name for kind, name in kinds if isinstance(value, kind)), "null" if value is None else f"a {type(value).__name__}")
+
+
+def is_json(value: Any) -> bool:
+    """Whether JSON can hold the value; YAML also has dates and keys that are no text."""
+    try:
+        return bool(json.loads(json.dumps(value, allow_nan=False)) == value)
+    except (TypeError, ValueError, RecursionError):
+        return False

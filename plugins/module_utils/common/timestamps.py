@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from datetime import UTC, datetime
 
 
 def format_time(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    # Within a day of the ends of the calendar there is no UTC time; a tenant may name such a one.
+    with contextlib.suppress(OverflowError):
+        moment = moment.astimezone(UTC)
+    # Not by strftime, which writes years before 1000 with fewer than four digits.
+    return f"{moment.replace(tzinfo=None).isoformat(timespec='seconds')}Z"
 
 
 def parse_time(text: str | None) -> datetime | None:

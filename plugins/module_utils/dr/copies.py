@@ -69,6 +69,10 @@ class Asked:
     def uids(self) -> set[str]:
         return {seen.uid for seen in self.seen.values()}
 
+    def cluster_of(self, uid: str) -> str:
+        """The cluster whose copy has this uid, as last read; empty if none is known."""
+        return next((name for name, seen in self.seen.items() if name and seen.uid == uid), "")
+
     def apply_to(self, intent: Intent) -> Intent:
         """What the state machine is told. The number takes the place of the generation, which each copy counts for itself."""
         ask = self.ask

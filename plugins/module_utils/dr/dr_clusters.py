@@ -36,5 +36,5 @@ def fence_of(item: Object) -> Fence:
     condition: Object = next((entry for entry in status.get("conditions") or [] if entry.get("type") == "Fenced"), {})
     # A condition of an earlier generation describes a fence that may be gone.
     current = condition.get("observedGeneration") == item["metadata"].get("generation")
-    is_true = condition.get("status") == "True"
-    return Fence(str(spec.get("region") or ""), is_true and current, is_true or spec.get("clusterFence") in FENCES)
+    is_true, requested = condition.get("status") == "True", spec.get("clusterFence") in FENCES
+    return Fence(str(spec.get("region") or ""), is_true and current and requested, is_true or requested)

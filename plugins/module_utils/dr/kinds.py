@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The kinds of Ramen and of Open Cluster Management that disaster recovery uses. It sends nothing."""
+"""The kinds of Ramen, csi-addons and Open Cluster Management that disaster recovery uses. It sends nothing."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ RAMEN = API_VERSION
 DRPC, DR_POLICY, DR_CLUSTER, VRG = "DRPlacementControl", "DRPolicy", "DRCluster", "VolumeReplicationGroup"
 register(GROUP, DRPC, "drplacementcontrols")
 register(GROUP, VRG, "volumereplicationgroups")
+
+CSI_ADDONS, NETWORK_FENCE = "csiaddons.openshift.io/v1alpha1", "NetworkFence"
 
 CLUSTER_GROUP = "cluster.open-cluster-management.io"
 WORK_GROUP = "work.open-cluster-management.io"

@@ -20,12 +20,16 @@ from .direct.peers import Peers
 from .direct.placement import DirectPlacement
 from .direct.reader import DirectReader
 from .interfaces import ClusterDirectory, Placement, ResourceDeployer, ResourceReader
+from .recent import Recent
 from .settings import ACM, DIRECT, DrSettings, read_settings
 
 
 @dataclass(frozen=True)
 class Access:
-    """The implementations for one reconcile. `differences` grows while they are used, if the settings ask to compare."""
+    """The implementations for one reconcile. `differences` grows while they are used, if the settings ask to compare.
+
+    `recent` has what is read from this cluster and is the same for many workloads.
+    """
 
     settings: DrSettings
     directory: ClusterDirectory
@@ -33,6 +37,7 @@ class Access:
     deployer: ResourceDeployer
     placement: Placement
     differences: list[str] = field(default_factory=list)
+    recent: Recent = field(default_factory=Recent)
 
     @property
     def mode(self) -> str:
@@ -52,6 +57,7 @@ class Modes:
         self._writer = writer
         self._connections = Connections(kube, namespace)
         self._reading = Connections(kube, namespace, read_only=True)
+        self._recent = Recent()
 
     def access(self) -> Access:
         """Read the settings, and connect as they say."""
@@ -76,6 +82,11 @@ class Modes:
             ComparingPlacement(comparison),
             comparison.differences,
         )
+
+    def shared_access(self) -> Access:
+        """The same for all reconciles that begin within a moment. To compare, each has its own: it reports the differences."""
+        access = self._recent.get("access", self.access)
+        return self.access() if access.settings.compare else access
 
     def peers(self, own: str) -> dict[str, Kube]:
         """The connections to the registered clusters but `own`, those with a usable Secret. With ACM there are none: it reads for us."""

@@ -26,7 +26,7 @@ from .kinds import VRG as VRG_KIND
 from .model import GroupMember, Intent, Member, Observations, Placed, Policy
 from .modes import Access
 from .neighbors import find_neighbors, recorded_state
-from .readers import read_intent, read_policy, read_workload
+from .readers import read_intent, read_policy, read_workload, with_fences
 from .settings import DIRECT
 from .stamps import stamps_of
 from .state import State
@@ -71,19 +71,22 @@ class Observer:
     def own_copy(self) -> Object | None:
         return self._kube.find(RAMEN, DRPC, self._workload.name, self._workload.namespace)
 
-    def policy(self, drpc: Object, validate: Callable[[Object, Collection[str]], Object]) -> Policy:
-        """The policy of a DRPlacementControl and its DRClusters, as this cluster has them. `validate` gets it and their names."""
-        name = drpc["spec"]["drPolicyRef"]["name"]
-        policy = self._kube.find(RAMEN, DR_POLICY, name)
-        if policy is None:
-            raise NotFound(
-                f"The DRPolicy {name} of DRPlacementControl {self._workload} does not exist on this cluster: create it here too."
-            )
-        clusters = [found for member in policy["spec"]["drClusters"] if (found := self._kube.find(RAMEN, DR_CLUSTER, member))]
-        return read_policy(validate(policy, {cluster["metadata"]["name"] for cluster in clusters}), clusters)
+    def registered(self) -> list[str]:
+        """The names of all clusters that are known."""
+        return [cluster.name for cluster in self._access.recent.get("clusters", self._access.directory.clusters)]
 
-    def members(self, clusters: Sequence[str], own: Object | None, intent: Intent | None) -> Observed:
-        """Everything of all members, at once."""
+    def policy(self, drpc: Object, validate: Callable[[Object, Collection[str]], Object], *, recent: bool) -> Policy:
+        """The policy of a DRPlacementControl and its DRClusters, as this cluster has them. `validate` gets it and their names.
+
+        One that is `recent` is enough where nothing is decided on a fence.
+        """
+        name = drpc["spec"]["drPolicyRef"]["name"]
+        policy, clusters = self._access.recent.get((DR_POLICY, name), lambda: self._policy(name)) if recent else self._policy(name)
+        found = read_policy(validate(policy, {cluster["metadata"]["name"] for cluster in clusters}), clusters)
+        return found if recent or not found.synchronous else with_fences(found, self._fences(found.clusters))
+
+    def members(self, clusters: Sequence[str], own: Object | None, intent: Intent | None, recorded: Asked) -> Observed:
+        """Everything of all members, at once. `recorded` says which of them this cluster was."""
         reader, direct = self._access.reader, self._access.mode == DIRECT
         namespaces = intent.namespaces if intent else (self._workload.namespace,)
         reads: list[Callable[[Sequence[str]], Mapping[str, Any]]] = [
@@ -96,7 +99,7 @@ class Observer:
         vrgs, copies, *lists = self._ask_all(clusters, reads)
         silent = {name: vrgs[name] for name in clusters if name in self._silent}
         found = {name: answer.item for name, answer in copies.items() if isinstance(answer, Found)}
-        name = next((name for name, item in found.items() if own and item["metadata"]["uid"] == own["metadata"]["uid"]), OWN)
+        name = _own_name(own, found, silent, recorded)
         first = {name: own} if own else {}
         return Observed(
             copies=first | {each: item for each, item in found.items() if each != name},
@@ -130,6 +133,20 @@ class Observer:
         """Ask the cluster no more in this reconcile."""
         self._silent[cluster] = why
 
+    def _policy(self, name: str) -> tuple[Object, list[Object]]:
+        policy = self._kube.find(RAMEN, DR_POLICY, name)
+        if policy is None:
+            raise NotFound(f"The DRPolicy {name} does not exist on this cluster: create it here too.")
+        return policy, [found for member in policy["spec"]["drClusters"] if (found := self._kube.find(RAMEN, DR_CLUSTER, member))]
+
+    def _fences(self, clusters: Sequence[str]) -> list[Object]:
+        """The copies of the DRClusters that the members have: a person fences a cluster on any of its peers."""
+        if self._access.mode != DIRECT:
+            return []
+        reader, refs = self._access.reader, [ObjectRef(RAMEN, DR_CLUSTER, "", name) for name in clusters]
+        answers = self._ask_all(clusters, [lambda names, ref=ref: reader.get(names, ref) for ref in refs])  # type: ignore[misc]
+        return [answer.item for each in answers for answer in each.values() if isinstance(answer, Found)]
+
     def _newest(self, policy: Policy) -> tuple[VRG | None, str]:
         profiles = [member.s3_profile for member in policy.members if member.s3_profile]
         return newest_primary(self._kube, self._workload, profiles, self._access.settings.timeout)
@@ -162,6 +179,15 @@ class Observer:
 
     def _ref(self, kind: str) -> ObjectRef:
         return ObjectRef(RAMEN, kind, self._workload.namespace, self._workload.name)
+
+
+def _own_name(own: Object | None, found: Mapping[str, Object], silent: Collection[str], recorded: Asked) -> str:
+    """The member that is this cluster: its copy is the same. One that does not answer is the one that it was before."""
+    if not own:
+        return OWN
+    uid = own["metadata"]["uid"]
+    known = recorded.cluster_of(uid)
+    return next((name for name, item in found.items() if item["metadata"]["uid"] == uid), known if known in silent else OWN)
 
 
 def asked_of(intent: Mapping[str, Any]) -> Asked:

@@ -5,14 +5,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..common.types import Object
+from .dr_clusters import Fence, fence_of
 from .model import Intent, Member, Policy, Workload
 from .vocabulary import ENDED_EPOCH, GROUP_LABEL, NETWORK_MAPPING
 from .vrg import StorageTarget, is_true, read_conditions
 
-FENCES = ("Fenced", "ManuallyFenced")
 SELECTORS = ("replicationClassSelector", "volumeSnapshotClassSelector", "volumeGroupSnapshotClassSelector")
 
 
@@ -58,15 +59,31 @@ def read_policy(policy: Object, clusters: Iterable[Object]) -> Policy:
     )
 
 
+def with_fences(policy: Policy, copies: Iterable[Object]) -> Policy:
+    """The policy with the fences of other copies of its DRClusters: whichever cluster fences a member, it is fenced for all."""
+    fences: dict[str, list[Fence]] = {}
+    for copy in copies:
+        fences.setdefault(copy["metadata"]["name"], []).append(fence_of(copy))
+    return replace(policy, members=tuple(_with_fences(member, fences.get(member.name, [])) for member in policy.members))
+
+
+def _with_fences(member: Member, fences: list[Fence]) -> Member:
+    return replace(
+        member,
+        fenced=member.fenced or any(fence.fenced for fence in fences),
+        fencing=member.fencing or any(fence.requested for fence in fences),
+    )
+
+
 def read_member(cluster: Object) -> Member:
     metadata, spec, status = cluster["metadata"], cluster.get("spec", {}), cluster.get("status", {})
-    fenced = is_true(read_conditions(status), "Fenced", metadata.get("generation", 0))
+    fence = fence_of(cluster)
     return Member(
         name=metadata["name"],
         region=spec.get("region") or "",
         s3_profile=spec.get("s3ProfileName") or "",
-        fenced=fenced,
-        fencing=fenced or spec.get("clusterFence") in FENCES,
+        fenced=fence.fenced,
+        fencing=fence.requested,
         deleting="deletionTimestamp" in metadata,
         maintenance=frozenset(_active(mode) for mode in status.get("maintenanceModes") or () if _is_activated(mode)),
     )

@@ -271,8 +271,8 @@ class _Run:
         state, recorded = State.from_document(document), asked_of(document.intent)
         own = self.observer.own_copy()
         base = self._base(own, state, recorded)
-        policy = self._policy(base) if base else bare_policy(recorded, state)
-        observed = self.observer.members(policy.clusters, own, read_intent(base) if base else None)
+        policy = self._policy(base, state) if base else bare_policy(recorded, state)
+        observed = self.observer.members(policy.clusters, own, read_intent(base) if base else None, recorded)
         asked = accept(recorded, observed.intents, ended=state.is_deleted)
         if base is None and not (state.is_deleted or state.phase == Phase.DELETING):
             return None
@@ -290,15 +290,16 @@ class _Run:
         outdated = {*recorded.retired, *(recorded.uids if state.is_deleted else ())}
         if own and own["metadata"]["uid"] not in outdated:
             return own
-        names = [cluster.name for cluster in self.access.directory.clusters()]
-        found = self.observer.find_copies(names) if self.access.mode == DIRECT else []
+        found = self.observer.find_copies(self.observer.registered()) if self.access.mode == DIRECT else []
         fresh = [item for item in found if item["metadata"]["uid"] not in outdated]
         left = [item for item in [own, *found] if item and item["metadata"]["uid"] not in recorded.retired]
         return next(iter([*fresh, *left]), None)
 
-    def _policy(self, drpc: Object) -> Policy:
-        registered = [cluster.name for cluster in self.access.directory.clusters()]
-        return self.observer.policy(drpc, lambda item, clusters: validate(self.kube, item, clusters, registered, write=self.write))
+    def _policy(self, drpc: Object, state: State) -> Policy:
+        registered = self.observer.registered()
+        return self.observer.policy(
+            drpc, lambda item, clusters: validate(self.kube, item, clusters, registered, write=self.write), recent=state.is_settled
+        )
 
 
 def _spec(view: View, drpc: Object) -> Object:

@@ -84,6 +84,11 @@ class State:
         return self.progression == Progression.DELETED
 
     @property
+    def is_settled(self) -> bool:
+        """Whether the workload has its home, and nothing is asked for."""
+        return bool(self.home) and self.request is None
+
+    @property
     def in_progress(self) -> Request:
         """The request, for what is only done while there is one."""
         if self.request is None:

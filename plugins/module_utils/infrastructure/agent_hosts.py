@@ -260,6 +260,22 @@ def lost_agents(kube: Kube, site_namespace: str, namespace: str, labels: AgentLa
     return {key: described(faults) for key, faults in lost.items() if faults}
 
 
+def count_hosts(agents: Iterable[Object], labels: AgentLabels, classes: Mapping[str, Mapping[str, str]]) -> dict[str, tuple[int, int]]:
+    """The hosts by class: all that work, and those that a cluster can claim. `classes` has the labels of the hosts of each class.
+
+    Without `classes`, those are counted that Agents name in their label.
+    """
+    working = [agent for agent in agents if not problem(agent)]
+    if not classes:
+        found = {(agent["metadata"].get("labels") or {}).get(labels.resource_class) for agent in working}
+        classes = {name: {labels.resource_class: name} for name in sorted(filter(None, found))}
+    counts: dict[str, tuple[int, int]] = {}
+    for name, wanted in classes.items():
+        mine = [agent for agent in working if wanted.items() <= (agent["metadata"].get("labels") or {}).items()]
+        counts[name] = len(mine), sum(_can_be_bound(agent) and not _claim_of(agent, labels) for agent in mine)
+    return counts
+
+
 def record_name(namespace: str) -> str:
     return f"{RECORD_PREFIX}{namespace}"
 

@@ -14,8 +14,6 @@ from typing import Any
 from ..common.types import Object
 from ..kube.client import Kube
 from ..lock.fenced_writer import FencedWriter
-from .dns_backends import zone_of
-from .dns_records import DnsRecords
 
 BACKENDS = ("rfc2136", "route53")
 
@@ -37,6 +35,9 @@ def domains_in(text: str) -> dict[str, Object]:
 
 def release_domains(kube: Kube, site_namespace: str, text: str, owner: str, former: Collection[str], writer: FencedWriter) -> None:
     """Delete the records that this owner has there. Those of others stay."""
+    from .dns_backends import zone_of  # here, as most runs have no records
+    from .dns_records import DnsRecords
+
     for domain, place in domains_in(text).items():
         zone = zone_of(kube, site_namespace, place["zone"], place)
         DnsRecords(zone, domain, owner, writer, former=former).release()

@@ -23,11 +23,13 @@ from ..kube.errors import KubeError
 from ..templates.catalogue import Template
 from ..templates.errors import COLLECTION
 from ..templates.site_parameters import SiteParameter, SiteValues
+from .profile_offer import ProfileOffer, parse_offer
 from .site_secrets import SECRET, SiteSecrets, parse_secrets
 
 CONFIG_MAP = "site-settings"
 NEEDED_TO_DELETE = ("infrastructure", "agent_namespace")  # they name what a template used outside the working namespace
-KEYS = ("templates", "parameters", "classes", "release_images", "storage_classes", "allow_inline_secrets", *NEEDED_TO_DELETE)
+PROFILES = ("chart_repositories", "profiles")
+KEYS = ("templates", "parameters", "classes", "release_images", "storage_classes", "allow_inline_secrets", *PROFILES, *NEEDED_TO_DELETE)
 CLASS_KINDS = ("agent", "vm")
 NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
@@ -51,7 +53,8 @@ class SiteSettings:
     """`templates` has the ids of templates by patterns of namespaces, `parameters` the site's values of its own parameters.
 
     `classes` has the machines by resource class, `release_images` the images by version, `storage_classes` what new clusters get by name,
-    `infrastructure` an adapter and its settings by part. `agent_namespace` has the hosts of the site.
+    `infrastructure` an adapter and its settings by part. `agent_namespace` has the hosts of the site. `offer` has the profiles that orders
+    may have.
     """
 
     templates: Mapping[str, tuple[str, ...]] | None = None
@@ -63,6 +66,7 @@ class SiteSettings:
     agent_namespace: str = ""
     allow_inline_secrets: bool = True
     secrets: SiteSecrets = field(default_factory=SiteSecrets)
+    offer: ProfileOffer = field(default_factory=ProfileOffer)
 
     def offers(self, namespace: str, template: Template) -> bool:
         """Whether an order of the namespace may name the template: by the first pattern that matches the namespace."""
@@ -115,6 +119,7 @@ def parse(data: Mapping[str, str], secret: Mapping[str, str], site_namespace: st
         agent_namespace=_agent_namespace(documents["agent_namespace"], reach),
         allow_inline_secrets=_allow_inline_secrets(documents["allow_inline_secrets"], problems),
         secrets=parse_secrets(secret, unreadable),
+        offer=_offer(documents, problems),
     )
     mistakes = {f"ConfigMap {site_namespace}/{CONFIG_MAP}": problems + reach, f"Secret {site_namespace}/{SECRET}": unreadable}
     if any(mistakes.values()):
@@ -200,6 +205,11 @@ def _adapters(document: Any, problems: list[str]) -> dict[str, Object]:
         if "adapter" in value and (not isinstance(value["adapter"], str) or not value["adapter"]):
             problems.append(f"infrastructure.{clip(name)}.adapter must be the name of a role")
     return parts
+
+
+def _offer(documents: Mapping[str, Any], problems: list[str]) -> ProfileOffer:
+    repositories, profiles = (_mappings(key, documents[key], problems) for key in PROFILES)
+    return parse_offer(repositories, profiles, problems)
 
 
 def _agent_namespace(document: Any, problems: list[str]) -> str:

@@ -7,6 +7,7 @@ Safe to use from several threads at once.
 
 from __future__ import annotations
 
+import copy
 import datetime
 import email.utils
 import json
@@ -68,6 +69,12 @@ class Transport:
         self._login = threading.Lock()
         self._budget = Budget(limits or Limits())
         self.pool = self._new_pool()
+
+    def with_target(self, target: Target) -> Transport:
+        """The same connections, with other credentials for each request."""
+        other = copy.copy(self)
+        other.target, other.requests = target, 0
+        return other
 
     def request(
         self,

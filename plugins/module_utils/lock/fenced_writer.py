@@ -5,7 +5,8 @@
 A set of objects is read first and only differences are written, so that a second run writes nothing. Right before a write the lock itself
 is read again, unless it was read so recently that it cannot have expired since: objects that a newer run found unchanged still carry an
 older token. A write that arrives late all the same, because its process was stopped after the check, changes no object that a newer run
-has written or created: each write is conditional on the object being as it was read, also where there was none.
+has written or created: each write is conditional on the object being as it was read, also where there was none. One case is left: it
+creates again what the newer run has both created and deleted since. The namespace of the order, which is deleted last, takes that with it.
 
 Tokens of two locks say nothing about each other. On the hub each object belongs to one order. A cluster may be adopted by one order after
 another, so an object there carries the name of the order too, and only a token of the same order counts.
@@ -22,12 +23,13 @@ from typing import Any
 
 from ..common.clock import boottime
 from ..common.types import Object
-from ..kube.client import FIELD_MANAGER, Kube, retry_on_conflict
+from ..kube.client import CONNECTIONS, FIELD_MANAGER, Kube, retry_on_conflict
 from ..kube.errors import Conflict, KubeError, NotFound
 from ..kube.kinds import in_apply_order
 from .lease import ORDER_ANNOTATION, Lock, LockLost, verify
 
 ABSENT = "1"  # a resourceVersion that no object has: an apply with it creates the object, and conflicts with one that exists
+FEW = 3  # objects are written over one connection: to open another takes as long
 Address = tuple[str, str, str, str]
 Adapt = Callable[[Object, Object], Object]
 
@@ -62,7 +64,7 @@ class FencedWriter:
         self._clock = clock  # it continues while this process is stopped or the machine sleeps
         self._held_until = 0.0
         self._verifying = threading.Lock()
-        self._known: dict[Address, Object] = {}
+        self._known: dict[Address, Object | None] = {}  # None for one that is expected not to exist
 
     @property
     def token(self) -> int:
@@ -75,13 +77,19 @@ class FencedWriter:
         other._hub = self._hub
         return other
 
-    def apply(self, items: Iterable[Object], adapt: Adapt | None = None, known: Sequence[Object] = ()) -> list[Change]:
+    def apply(
+        self, items: Iterable[Object], adapt: Adapt | None = None, known: Sequence[Object] = (), *, new: bool = False
+    ) -> list[Change]:
         """Apply the objects, those that others depend on first. The first error stops those that depend on it.
 
         `adapt` gets each object that exists, as it is right before the write: it returns the wanted object in view of that, and raises
-        where the object must not be changed. `known` are objects that were read just now and need not be read again.
+        where the object must not be changed. `known` are objects that were read just now and need not be read again. `new`: the others
+        hardly exist yet. They are created without a read, and one that does exist is a conflict, after which it is read.
         """
-        self._known = {_address(item): item for item in known}
+        items = list(items)
+        self._known = (dict.fromkeys(map(_address, items)) if new and not self._check_mode else {}) | {
+            _address(item): item for item in known
+        }
         changes: list[Change] = []
         for group in in_apply_order(items):
             changes += self._together(lambda item: self._apply(item, adapt), group)
@@ -126,7 +134,7 @@ class FencedWriter:
 
     def _together(self, work: Callable[[Object], Change], group: Sequence[Object]) -> list[Change]:
         changes: list[Change] = []
-        for result in self._kube.in_parallel(work, group):
+        for result in self._kube.in_parallel(work, group, 1 if len(group) <= FEW else CONNECTIONS):
             if isinstance(result, KubeError):
                 raise result
             changes.append(result)
@@ -196,9 +204,9 @@ class FencedWriter:
     def current(self, item: Object) -> Object | None:
         """The current object; LockLost if a newer run has written it."""
         metadata = item["metadata"]
-        # Removed: after a conflict it must be read.
-        found = self._known.pop(_address(item), None)
-        if found is None:
+        if _address(item) in self._known:
+            found = self._known.pop(_address(item))  # removed: after a conflict it must be read
+        else:
             found = self._kube.find(item["apiVersion"], item["kind"], metadata["name"], metadata.get("namespace"))
         if found is not None:
             annotations = found["metadata"].get("annotations", {})

@@ -11,6 +11,7 @@
 - ClusterAvailable: the sum for the tenant: a healthy control plane, an installed release, enough nodes, its infrastructure. Its message
   names the condition that is not met, which is why an order is Degraded.
 - Deleting: the order is being deleted; its message names what still exists.
+- GitOpsInstalled, GitOpsSourceReady, GitOpsSynced, ProfilesReady: of orders that use GitOps, see `gitops`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from datetime import datetime
 from ..common.text import as_reason, shortened
 from ..common.timestamps import format_time, parse_time
 from ..common.types import Object
+from ..gitops.condition_types import TYPES as GITOPS
 from ..providers.model import AVAILABLE, FALSE, TRUE, UNKNOWN, ConditionState, ObservedCluster
 from ..providers.model import DEGRADED as CLUSTER_DEGRADED
 from .model import CLUSTER_FAILED, DELETING_CLUSTER, MESSAGE_LIMIT, ClusterOrder
@@ -153,7 +155,12 @@ def merged(order: ClusterOrder, cluster: ObservedCluster, states: dict[str, Cond
     Beside an external controller the conditions in `order.status` are ours only, so another one among them is a copy and is dropped.
     """
     beside = order.names.external_controller
-    result: dict[str, Object] = {item["type"]: item for item in order.status.get("conditions", []) if not beside or item["type"] in states}
+    dropped = {kind for kind in GITOPS if kind not in states}  # the order has used them before
+    result: dict[str, Object] = {
+        item["type"]: item
+        for item in order.status.get("conditions", [])
+        if item["type"] in states or not (beside or item["type"] in dropped)
+    }
     for kind, state in states.items():
         before = result.get(kind, {})
         same = before.get("status") == state.status

@@ -8,11 +8,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..infrastructure.address_pools import AddressPools
-from ..infrastructure.cluster_owner import ClusterOwner
 from ..kube.client import CONNECTIONS
 from ..kube.errors import KubeError
 from ..lock.lease import Lock, release, verify
+from .gitops import used_by
+from .gitops_observer import observe_gitops
 from .infrastructure import NOT_READY, parts_of, pending
 from .model import FAILED, READY, ClusterOrder
 from .observe import recorded_cluster
@@ -58,6 +58,7 @@ class Finalization:
             if waiting:
                 # However many there are, the number of requests a second stays the same.
                 time.sleep(POLL_SECONDS * max(1.0, len(waiting) / CONNECTIONS))
+        self._run.events.flush()
         return [finished[number] for number in range(len(results))]
 
     def finish_one(self, result: RunResult) -> ClusterOrder | None:
@@ -67,7 +68,10 @@ class Finalization:
             order = self._run.find(result.order.namespace, result.order.name)
         if order is None or order.uid != result.order.uid:
             return None
-        order = self._status.write(order, result.outcome, lock=result.lock)
+        # A run has reported what it observed of GitOps. While it waits, each read of the order observes it again.
+        waits = result.outcome is None and used_by(order)
+        observed = replace(self._run.observe(order), gitops=observe_gitops(self._run.kube, order)) if waits else None
+        order = self._status.write(order, result.outcome, lock=result.lock, observed=observed)
         # A hook or template that failed, or has something left to release, runs again, and for that its order has to exist.
         may_go = order.is_deleting and not order.failure and not pending(parts_of(order))
         return self._continue_deletion(order, result.lock) if may_go else order
@@ -105,6 +109,9 @@ class Finalization:
 
     def _release_addresses(self, order: ClusterOrder, lock: Lock) -> None:
         """Last, as the cluster uses them for as long as it exists."""
+        from ..infrastructure.address_pools import AddressPools  # here, as only deletions need it
+        from ..infrastructure.cluster_owner import ClusterOwner
+
         pools = AddressPools(self._run.kube, self._run.names.site_namespace, self._run.writer(lock))
         pools.release(ClusterOwner(order.namespace, order.name, order.uid))
 

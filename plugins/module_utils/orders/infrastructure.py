@@ -17,6 +17,7 @@ from ..common.timestamps import format_time, parse_time
 from ..common.types import Object
 from ..kube.errors import Invalid
 from ..providers.model import FALSE, TRUE, ConditionState
+from .gitops import conditions_from
 from .model import ClusterOrder
 from .outcome import Action, Outcome, PartReport
 
@@ -69,7 +70,8 @@ def reports_from(parts: Mapping[str, Any]) -> dict[str, PartReport]:
     for name, part in parts.items():
         if not isinstance(part, Mapping) or not isinstance(part.get("ready"), bool) or not part.get("reason"):
             raise Invalid(f"cluster_infrastructure.{name} must have ready, which is true or false, and reason.", ["infrastructure"])
-        reports[str(name)] = PartReport(part["ready"], str(part["reason"]), str(part.get("message", "")))
+        conditions = conditions_from(str(name), part.get("conditions") or {})
+        reports[str(name)] = PartReport(part["ready"], str(part["reason"]), str(part.get("message", "")), conditions)
     return reports
 
 

@@ -17,6 +17,7 @@ from ..common.argument_specs import DEFAULT_GROUP
 from ..common.text import as_reason, shortened
 from ..common.timestamps import format_time, parse_time
 from ..common.types import Object
+from ..gitops.profiles.lock_file import ANNOTATION
 from ..kube.allowed_addresses import AllowedAddresses
 from ..kube.errors import Invalid, Unexpected
 from ..kube.kinds import register
@@ -114,6 +115,11 @@ class Names:
     def former_uids_annotation(self) -> str:
         """On the working namespace: the uids of the orders that had the cluster before this one adopted it."""
         return f"{self.group}/former-uids"
+
+    @property
+    def profiles_lock_annotation(self) -> str:
+        """On the order: the lock file of its profiles."""
+        return f"{self.group}/{ANNOTATION}"
 
     @property
     def lock_token_annotation(self) -> str:
@@ -226,7 +232,7 @@ class ClusterOrder:
             self.names.order_uid_label: self.uid,
         }
 
-    @property
+    @functools.cached_property
     def working_namespace(self) -> str:
         """The namespace of the order's objects. An external controller chooses its name: the status says which it is, once it exists."""
         return self.recorded_namespace or self.names.working_namespace(self.namespace, self.name)
@@ -263,6 +269,11 @@ class ClusterOrder:
         if not failure or self.status.get("observedGeneration", self.generation) != self.generation:
             return None
         return Failure.from_status(failure)
+
+    @property
+    def profiles_lock(self) -> str:
+        """The lock file of its profiles, as text."""
+        return str((self.raw.get("metadata", {}).get("annotations") or {}).get(self.names.profiles_lock_annotation, ""))
 
     def condition(self, kind: str) -> Object | None:
         return next((item for item in self.status.get("conditions", []) if item.get("type") == kind), None)

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from ..providers.model import AVAILABLE, ObservedCluster
 from .conditions import was_applied
+from .gitops import is_repair_due
 from .infrastructure import NOT_READY, due_step, parts_of, pending
 from .model import DELETING_CLUSTER, ClusterOrder
 from .nodes import requests_match, wanted_nodes
@@ -50,7 +51,7 @@ def next_action(
     # The cluster matches the order, but the last run, for example a repair of what is not observed here, did not finish.
     if order.failure:
         return "provision"
-    due = due_step(order, now)
+    due = due_step(order, now) or ("post_install" if is_repair_due(order, now) else None)
     return None if due == "post_install" and not cluster.is_true(AVAILABLE) else due
 
 
@@ -63,7 +64,7 @@ def action_reason(order: ClusterOrder, cluster: ObservedCluster, action: Action)
     if was_applied(order, cluster) and pending(parts_of(order)):
         return NOT_READY
     if action == "post_install":
-        return "ControlPlaneAvailable"
+        return "GitOpsMissing" if was_applied(order, cluster) else "ControlPlaneAvailable"
     if not order.is_applied:
         return "SpecNotApplied"
     return "NodesDiffer" if cluster.exists else "ClusterMissing"

@@ -9,7 +9,7 @@ each kind (`ListView`), or from informer caches (the event source's view).
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Protocol
@@ -38,7 +38,8 @@ class NotAsked(KubeError):
 class ObservedState:
     """The cluster of an order and its working namespace. `namespace_taken`: a namespace of that name exists for another order.
 
-    `namespace` is the name of the working namespace where an external controller has chosen it.
+    `namespace` is the name of the working namespace where an external controller has chosen it. `gitops` has the conditions that were
+    observed inside of the cluster, by type; None where it was not observed.
     """
 
     cluster: ObservedCluster = field(default_factory=ObservedCluster)
@@ -46,6 +47,7 @@ class ObservedState:
     namespace_deleting: bool = False
     namespace_taken: bool = False
     namespace: str = ""
+    gitops: Mapping[str, ConditionState] | None = None
 
 
 class HubView(Protocol):

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
@@ -13,7 +13,7 @@ from ..common.text import shortened
 from ..common.timestamps import format_time, parse_time
 from ..common.types import Object
 from ..lock.lease import LockState
-from ..providers.model import NodeRequest
+from ..providers.model import ConditionState, NodeRequest
 from .model import ClusterOrder, Failure, config_version
 
 Action = Literal["provision", "post_install", "delete"]
@@ -42,11 +42,12 @@ class Job:
 
 @dataclass(frozen=True)
 class PartReport:
-    """What a role of a template reports of one part of the infrastructure, such as the hosts."""
+    """What a role of a template reports of one part of the infrastructure, such as the hosts, and conditions that it shows."""
 
     ready: bool
     reason: str
     message: str = ""
+    conditions: Mapping[str, ConditionState] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

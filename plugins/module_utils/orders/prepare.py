@@ -13,10 +13,13 @@ from datetime import UTC, datetime
 
 from ..common.timestamps import format_time
 from ..common.types import Object
+from ..gitops.profiles.accept import accept_profiles
+from ..gitops.profiles.charts import Charts
+from ..infrastructure.profile_offer import ProfileOffer
 from ..infrastructure.site_settings import InvalidSiteSettings, SiteSettings
 from ..infrastructure.tenant_secrets import TenantSecrets
 from ..kube.errors import Forbidden, KubeError, Unauthorized, Unexpected
-from ..kube.event_recorder import WARNING, Event, EventRecorder
+from ..kube.event_recorder import WARNING, Event
 from ..lock.fenced_writer import Change
 from ..lock.lease import DURATION, Lock, LockHeld, LockLost, LockState, above_all_earlier, acquire, predict, read
 from ..lock.renewer import Renewer
@@ -119,11 +122,11 @@ class Preparation:
         self._run = run
         self._renewer = renewer
         self._site = site or SiteSettings()
+        self._charts = Charts(self._site.offer if isinstance(self._site, SiteSettings) else ProfileOffer())
         self._step = step
         self._job = job
         self._roles = roles or Roles()
         self._status = StatusWriter(run)
-        self._events = EventRecorder(run.kube)
         self._finalization = Finalization(run)
 
     def prepare(self, namespace: str, name: str, holder: str, wait_timeout: float = 0, uid: str = "") -> PreparedOrder | SkippedOrder:
@@ -221,6 +224,7 @@ class Preparation:
         if self._step == "delete":
             return PreparedOrder(self._mark_deleted(order), lock, provider, checked, has_post_install, job, site=site)
         ProviderFactory.get(provider)
+        order = self._resolve_profiles(order, lock, checked, site)
         namespace = self._external_namespace(order)
         is_recorded = namespace is None or namespace["metadata"]["name"] == order.working_namespace
         if not is_recorded or not order.is_applied or (order.condition("TemplateApplied") or {}).get("status") != TRUE:
@@ -230,8 +234,9 @@ class Preparation:
             )
             order = self._status.write(order, start, lock=lock)
             self._warn_of_secrets(order, checked.inlined)
+        is_new = not set(self._run.finalizers).intersection(order.finalizers)
         order = self._add_finalizers(order)
-        changes = self._apply_namespace(order, lock, provider, namespace)
+        changes = self._apply_namespace(order, lock, provider, namespace, is_new=is_new)
         kubeconfig = self._kubeconfig(order) if self._step == "post_install" else None
         return PreparedOrder(order, lock, provider, checked, has_post_install, job, changes, kubeconfig, site)
 
@@ -256,6 +261,17 @@ class Preparation:
                 raise
             return NOTHING_CREATED, False, SiteSettings()
 
+    def _resolve_profiles(self, order: ClusterOrder, lock: Lock, checked: Checked, site: SiteSettings) -> ClusterOrder:
+        """The order with the lock file of its profiles: before it is accepted, so that what is accepted can be installed."""
+        if self._step != "provision":
+            return order
+        template = resolve(order.template_id, self._run.templates)
+        text = accept_profiles(template, checked.all_parameters, site.offer, self._charts, order.profiles_lock)
+        annotated = self._run.annotate(order, lock, order.names.profiles_lock_annotation, text)
+        if annotated is None:
+            raise OrderGone(f"ClusterOrder {order.namespace}/{order.name} was deleted before its profiles were resolved.")
+        return annotated
+
     def _needs_post_install(self, template: Template, site: SiteSettings) -> bool:
         has_step = template.entry_point(POST_INSTALL) is not None
         return (has_step and self._roles.after_install) or template.needs_post_install(site.as_variable())
@@ -271,7 +287,7 @@ class Preparation:
         if parameters and not self._run.check_mode:
             shown = ", ".join(parameters[:SHOWN_PARAMETERS]) + (" and others" if len(parameters) > SHOWN_PARAMETERS else "")
             message = f"The order has the values of the secret parameters {shown} in plain text: store them in a Secret, and give {FORM}"
-            self._events.record(order.raw, [Event(INLINE_SECRETS, message, WARNING)])
+            self._run.events.record(order.raw, [Event(INLINE_SECRETS, message, WARNING)])
 
     def _kubeconfig(self, order: ClusterOrder) -> Object:
         """The kubeconfig of the new cluster."""
@@ -297,11 +313,11 @@ class Preparation:
         _require_own(order, namespace, namespace)
         return namespace
 
-    def _apply_namespace(self, order: ClusterOrder, lock: Lock, provider: str, namespace: Object | None) -> list[Change]:
+    def _apply_namespace(self, order: ClusterOrder, lock: Lock, provider: str, namespace: Object | None, *, is_new: bool) -> list[Change]:
         """Create the working namespace; an external controller has created its `namespace`."""
         if namespace is None:
             wanted = _working_namespace(order, self._run.names.infrastructure_finalizer, provider)
-            return self._run.writer(lock).apply([wanted], lambda item, present: _require_own(order, item, present))
+            return self._run.writer(lock).apply([wanted], lambda item, present: _require_own(order, item, present), new=is_new)
         # The other controller does not tell an order from a later one of the same name.
         own = {"metadata": {"labels": {order.names.order_uid_label: order.uid}}}
         return [self._run.writer(lock).patch(namespace, lambda _present: own)]

@@ -5,14 +5,16 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..common.types import Object
 from ..kube.client import Kube, retry_on_conflict
 from ..kube.errors import KubeError
+from ..kube.event_recorder import QueuedEventRecorder
 from ..lock.fenced_writer import FencedWriter
-from ..lock.lease import Lock
+from ..lock.lease import Lock, verify
 from ..providers.base import Provider
 from ..providers.factory import ProviderFactory
 from ..templates.catalogue import Template, resolve
@@ -34,6 +36,11 @@ class Run:
     templates: Mapping[str, Template] = field(default_factory=dict)
     check_mode: bool = False
     view: HubView | None = None  # where it observes; without one, by requests
+
+    @functools.cached_property
+    def events(self) -> QueuedEventRecorder:
+        """Where its steps record Events. Who ends the run flushes them."""
+        return QueuedEventRecorder(self.kube)
 
     @property
     def finalizers(self) -> tuple[str, ...]:
@@ -76,6 +83,21 @@ class Run:
 
     def writer(self, lock: Lock) -> FencedWriter:
         return FencedWriter(self.kube, lock, self.names.lock_token_annotation, self.check_mode)
+
+    def annotate(self, order: ClusterOrder, lock: Lock, name: str, value: str) -> ClusterOrder | None:
+        """Set an annotation of the order, or remove it with an empty value. None if the order no longer exists."""
+        if (order.raw["metadata"].get("annotations") or {}).get(name, "") == value or self.check_mode:
+            return order
+
+        def attempt() -> ClusterOrder | None:
+            current = self.find(order.namespace, order.name)
+            if current is None or current.uid != order.uid:
+                return None
+            verify(self.kube, lock)
+            item = self.kube.patch(current.raw, {"metadata": {"annotations": {name: value or None}}})
+            return ClusterOrder.from_object(item, self.names)
+
+        return retry_on_conflict(attempt)
 
     def change_finalizers(self, item: Object, change: Callable[[list[str]], list[str]]) -> Object | None:
         """Change the current list of finalizers: other controllers have entries in it too. None if the object no longer exists."""

@@ -3,7 +3,8 @@
 """The status of a ClusterOrder, derived from its observed state and from what a run reported. Pure: it reads and writes nothing else.
 
 The phase, first match first: Deleting; Ready, when all conditions hold and no change is being rolled out; Degraded, when this spec was
-Ready before; Failed, when its last run failed or was lost, or its cluster failed; Progressing. An Unknown condition changes no phase.
+Ready before; Failed, when its last run failed or was lost, or its cluster failed; Degraded, when nothing is missing but what Flux could
+not apply; Progressing. An Unknown condition changes no phase.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from ..common.text import shortened
 from ..common.types import Object
 from ..providers.model import AVAILABLE, FALSE, INFRASTRUCTURE_READY, TRUE, UNKNOWN, ConditionState, ObservedCluster
 from . import conditions
+from .gitops import NOT_READY as GITOPS_NOT_READY
+from .gitops import cluster_with_gitops, gitops_states
 from .infrastructure import cluster_with_parts, infrastructure_ready, updated_parts
 from .model import (
     CLUSTER_FAILED,
@@ -56,16 +59,18 @@ def derive_status(
     failure = _failure(order, report, lost_run, cluster, now)
     nodes = node_counts(order, cluster.node_sets, wanted_nodes(order, report.node_requests if report else None))
     parts = updated_parts(order, report, now)
+    gitops = gitops_states(order, report, observed.gitops)
     states = {
         "Accepted": conditions.accepted(order, report, applied),
         "NamespaceCreated": conditions.namespace_created(order, observed),
         "InfrastructureReady": infrastructure_ready(conditions.reported_by(cluster, INFRASTRUCTURE_READY), parts),
         "ControlPlaneCreated": conditions.control_plane_created(cluster),
         "ControlPlaneAvailable": conditions.reported_by(cluster, AVAILABLE),
-        "ClusterAvailable": cluster_with_parts(conditions.cluster_available(cluster, nodes), parts),
+        "ClusterAvailable": cluster_with_gitops(cluster_with_parts(conditions.cluster_available(cluster, nodes), parts), gitops),
         "NodesReady": conditions.nodes_ready(nodes),
         "TemplateApplied": conditions.template_applied(order, cluster, report, applied, failure),
         "Deleting": conditions.deleting(order, observed, report, failure),
+        **gitops,
     }
     fields = {
         "phase": _phase(order, states, cluster.updating, failure),
@@ -105,7 +110,11 @@ def _phase(order: ClusterOrder, states: dict[str, ConditionState], updating: boo
     nodes = states["NodesReady"]
     if not updating and available == applied == TRUE and (nodes.status == TRUE or nodes.reason == conditions.NOT_COUNTED):
         return READY
-    return FAILED if failure else PROGRESSING
+    if failure:
+        return FAILED
+    # The cluster works without what Flux could not apply, and no run changes that.
+    lacks_gitops = available == FALSE and states["ClusterAvailable"].reason == GITOPS_NOT_READY and applied == TRUE
+    return DEGRADED if lacks_gitops and not updating else PROGRESSING
 
 
 def _failure(

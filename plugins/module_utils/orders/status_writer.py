@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from ..common.types import Object
 from ..kube.client import retry_on_conflict
 from ..kube.errors import Conflict, Invalid
-from ..kube.event_recorder import EventRecorder
 from ..lock.lease import Lock, LockState, verify
 from .model import ClusterOrder
 from .observe import ObservedState
@@ -26,7 +25,6 @@ class StatusWriter:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._events = EventRecorder(run.kube)
 
     def sync(
         self,
@@ -75,7 +73,7 @@ class StatusWriter:
                 order, observed = self._run.find(order.namespace, order.name) or order, None
                 lost = lost if isinstance(lost, UnstartedRun) else None
                 raise
-            self._events.record(written, events_of(order.status, status, outcome))
+            self._run.events.record(written, events_of(order.status, status, outcome))
             return ClusterOrder.from_object(written, self._run.names)
 
         return retry_on_conflict(attempt)

@@ -179,9 +179,9 @@ class Provider(ABC):
 
     # For authors of providers
 
-    def connect(self, observed: ObservedCluster) -> Kube:
+    def connect(self, observed: ObservedCluster, limits: Limits = CLUSTER_LIMITS) -> Kube:
         """A connection to the cluster itself."""
-        return Kube(target_of(self.kubeconfig(observed).content, foreign=False), limits=CLUSTER_LIMITS)
+        return Kube(target_of(self.kubeconfig(observed).content, foreign=False), limits=limits)
 
     @property
     def writer(self) -> FencedWriter:

@@ -172,8 +172,8 @@ class ClusterProvider(Provider):
 
     # The cluster
 
-    def connect(self, observed: ObservedCluster) -> Kube:
-        return Kube(target_of(kubeconfig_of(self._existing())), limits=replace(CLUSTER_LIMITS, addresses=self.ref.allowed_addresses))
+    def connect(self, observed: ObservedCluster, limits: Limits = CLUSTER_LIMITS) -> Kube:
+        return Kube(target_of(kubeconfig_of(self._existing())), limits=replace(limits, addresses=self.ref.allowed_addresses))
 
     def _connected(self, content: Object) -> Kube:
         """A connection for one observation."""

@@ -15,6 +15,7 @@ SET_BY_PLATFORM = frozenset(
         *("awx_job_id", "hub_kubeconfig"),
         *("platform_site", "platform_site_file", "platform_token", "platform_state"),
         *("platform_engine_token", "platform_engine_kubeconfig", "platform_webhook_token"),
+        "forge_token",
     }
 )
 # The same for all jobs: a site sets them in its file, and no launch has to ask.
@@ -23,6 +24,8 @@ SET_BY_SITE = frozenset(
         *("cluster_order_api_group", "cluster_order_controller", "cluster_site_namespace", "cluster_allowed_addresses"),
         *("cluster_hooks", "cluster_job_url", "cluster_lock_wait_timeout", "cluster_task_timeout", "cluster_run_timeout"),
         *("dr_bucket", "dr_namespace"),
+        *("home_kubeconfig", "fleet_home_server"),
+        *("forge", "forge_url", "forge_ca_cert", "orders_repository", "orders_branch", "orders_path"),
     }
 )
 # What only the launch knows.
@@ -34,6 +37,8 @@ SET_AT_LAUNCH = frozenset(
         "cluster_upgrade_degraded_after",
         *("dr_workload_namespace", "dr_workload", "dr_cluster", "dr_policy", "dr_placement_name", "dr_pvc_selector"),
         *("dr_protected_namespaces", "dr_end_test", "dr_wait", "dr_wait_timeout"),
+        *("fleet_hub", "fleet_hub_capacity", "fleet_hub_region"),
+        *("cluster_template", "cluster_template_parameters", "cluster_node_requests", "cluster_order_state", "cluster_order_namespaces"),
     }
 )
 
@@ -53,6 +58,7 @@ QUESTIONS = {
     "dr_workload": Question("Name of the DRPlacementControl"),
     "dr_cluster": Question("Cluster that should have the workload"),
     "dr_policy": Question("DRPolicy of the protection"),
+    "fleet_hub": Question("Name of the hub"),
 }
 _WORKLOAD = ("dr_workload_namespace", "dr_workload")
 # A playbook that a rulebook launches has none: a required answer would refuse the launch.
@@ -63,6 +69,8 @@ SURVEYS = {
     "relocate": (*_WORKLOAD, "dr_cluster"),
     "test_failover": (*_WORKLOAD, "dr_cluster"),
     "unprotect": _WORKLOAD,
+    "prepare_hub": ("fleet_hub",),
+    "drain_hub": ("fleet_hub",),
 }
 # In check mode they show a plan, or, for sync_status, prove that the platform works.
 WITH_CHECK_MODE = frozenset({*SURVEYS, "sync_status", "configure_platform"})

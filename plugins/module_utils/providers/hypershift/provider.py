@@ -83,7 +83,7 @@ class ClusterProvider(Provider):
         known = [self._without_providers(cluster, wanted.hosted_cluster()), *pools, *self._secrets()] if cluster else pools
         if cluster:
             require_key(self.ref, items, known)
-        changes = self.writer.apply(items, self._in_view_of, known)
+        changes = self.writer.apply(items, self._in_view_of, known, new=cluster is None)
         changes += self.writer.delete(pool for pool in pools if pool["metadata"]["name"] not in wanted_pools)
         self.changes += changes
         after = [change.after for change in changes if change.after]
