@@ -197,7 +197,7 @@ What was built: a hub (etcd, kube-apiserver and kube-controller-manager {gobuild
 {NAMESPACE}/{NAME}, {show.built}
 Its kubeconfig was in the hub's secret {WORKING_NAMESPACE}/{show.secret}.
 
-Try next, and keep it running:
+Try next, and keep it running; it prints the address of a page for its orders:
   {show.serve}
 and in another shell:
   . .venv/bin/activate

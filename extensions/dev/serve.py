@@ -11,6 +11,7 @@ from ..sandbox.processes import port_in_use
 from ..sandbox.sandbox import Sandbox
 from ..sandbox.screen import UserError, heading, run_command
 from .engine import Engine, running_engine
+from .hub_page import ACCOUNT, NAMESPACE, running_page
 from .rules_engine import STATE
 
 POLL_SECONDS = 0.2
@@ -30,8 +31,8 @@ def main() -> int:
         )
     build(capi=capi)
     sandbox = Sandbox(STATE)
-    with running_engine(sandbox, port, capi) as engine, contextlib.suppress(KeyboardInterrupt):
-        introduce(sandbox, engine)
+    with running_engine(sandbox, port, capi) as engine, running_page(sandbox) as page, contextlib.suppress(KeyboardInterrupt):
+        introduce(sandbox, engine, page)
         while True:
             engine.check()
             for line in engine.new_lines():
@@ -40,9 +41,11 @@ def main() -> int:
     return 0
 
 
-def introduce(sandbox: Sandbox, engine: Engine) -> None:
-    heading(f"""In another shell:
+def introduce(sandbox: Sandbox, engine: Engine, page: str) -> None:
+    heading(f"""The page of this hub: {page}
+In another shell:
   . .venv/bin/activate; export KUBECONFIG={sandbox.kubeconfig()}
+  kubectl create token {ACCOUNT} -n {NAMESPACE}    # the token to log in to the page with
   kubectl apply -f docs/examples/cluster_order.yaml; kubectl get clusterorders -A -w
 Webhooks need the token in a file that only you can read:
   curl -H "Authorization: Bearer $(cat {engine.token_file})" {engine.url}/create-hosted-cluster \\

@@ -17,7 +17,10 @@ from typing import Self
 
 from ..sandbox.screen import heading, run_command, stage
 
-PYTEST = (sys.executable, "-m", "pytest", "--numprocesses=2", "--dist=worksteal", "-q")
+PYTEST = (sys.executable, "-m", "pytest", "--dist=worksteal", "-q")
+ROUND = (*PYTEST, "--numprocesses=2", "-m", "soak")
+# A process for each of them: a process keeps the last test of its queue, which would then begin after the end of another one.
+ENDURANCE = (*PYTEST, "--numprocesses=3", "-m", "endurance")
 
 
 def main(arguments: list[str] | None = None, clock: Callable[[], float] = time.monotonic) -> int:
@@ -46,7 +49,7 @@ def failure(number: int, factor: int) -> str:
     try:
         with stage(f"Round {number}"):
             subprocess.run(
-                [*PYTEST, "-m", "soak"],
+                ROUND,
                 env=os.environ | {"OPENFLEET_SOAK": str(factor)},
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -61,7 +64,7 @@ def failure(number: int, factor: int) -> str:
 class Endurance:
     """The tests of one long life, beside the rounds. They end by themselves after `seconds`."""
 
-    def __init__(self, seconds: float, command: Sequence[str] = (*PYTEST, "-m", "endurance")) -> None:
+    def __init__(self, seconds: float, command: Sequence[str] = ENDURANCE) -> None:
         self._command = command
         self._environment = os.environ | {"OPENFLEET_ENDURANCE_SECONDS": str(seconds)}
         self._output = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed with this object

@@ -10,11 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.decision import DecisionStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import DocumentStore, WorkloadRef
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import Lease
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import FIELDS, StateStore
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.term import begin_term
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import LockRecord
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import StateStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.kinds import DRPC, RAMEN, VRG
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import ObjectStore, connect
@@ -23,6 +21,7 @@ from ..dr_clusters import CLUSTERS, WORKLOAD, DrClusters
 
 KINDS = ((RAMEN, DRPC), (RAMEN, VRG), ("apps/v1", "Deployment"))
 THREADS = 16
+EPOCH = 1
 KEPT = ("name", "namespace", "labels", "annotations", "finalizers")
 # Ours start with the first revision of the first epoch.
 STAMPS = ("dr.openfleet.io/epoch", "dr.openfleet.io/revision")
@@ -32,28 +31,39 @@ def workload_of(number: int) -> WorkloadRef:
     return WorkloadRef(f"app-{number}", f"app-{number}")
 
 
-def copy_application(clusters: DrClusters, count: int) -> dict[str, int]:
-    """Copy the application so many times, each into a namespace of its own; returns the epoch of each."""
+def copy_application(clusters: DrClusters, count: int) -> list[WorkloadRef]:
+    """Copy the application so many times, each into a namespace of its own. A leader of epoch `EPOCH` has recorded their states."""
     sites = {name: clusters.site(name).kube for name in CLUSTERS}
-    templates = {
-        name: [kube.get(version, kind, WORKLOAD.name, WORKLOAD.namespace) for version, kind in KINDS] for name, kube in sites.items()
-    }
+    # All copies of the DRPlacementControl first: the other objects name the uid of one of them.
+    templates = [(kube, kube.get(version, kind, WORKLOAD.name, WORKLOAD.namespace)) for version, kind in KINDS for kube in sites.values()]
     store = connect(clusters.store_options(), THREADS)
     state = StateStore(DocumentStore(store, WORKLOAD.identity()), WORKLOAD).read().content()
 
-    def copy(number: int) -> tuple[str, int]:
+    def copy(number: int) -> WorkloadRef:
         workload = workload_of(number)
         uids: dict[str, str] = {}
-        for name, kube in sites.items():
+        for kube in sites.values():
             kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": workload.namespace}})
-            for template in templates[name]:
-                created = _create(kube, _renamed(template, workload, uids))
-                if template["kind"] == DRPC:
-                    uids[template["metadata"]["uid"]] = created["metadata"]["uid"]
-        return str(workload), _record(store, workload, _renamed(state, workload, uids))
+        for kube, template in templates:
+            created = _create(kube, _renamed(template, workload, uids))
+            uids[template["metadata"]["uid"]] = created["metadata"]["uid"]
+        _record(store, workload, _renamed(state, workload, uids))
+        return workload
 
     with ThreadPoolExecutor(THREADS) as threads:
-        return dict(threads.map(copy, range(count)))
+        return list(threads.map(copy, range(count)))
+
+
+def release_leases(clusters: DrClusters, workloads: list[WorkloadRef]) -> None:
+    """As a leader does that ends, so that another one need not wait until they expire."""
+    store = connect(clusters.store_options(), THREADS)
+
+    def release(workload: WorkloadRef) -> None:
+        documents, key = DocumentStore(store, workload.identity()), workload.key("lock")
+        documents.write(key, LockRecord(epoch=EPOCH).content(), documents.read(key))
+
+    with ThreadPoolExecutor(THREADS) as threads:
+        list(threads.map(release, workloads))
 
 
 def _renamed(content: Any, workload: WorkloadRef, uids: dict[str, str]) -> Any:
@@ -76,11 +86,10 @@ def _create(kube: Kube, item: Object) -> Object:
     return created
 
 
-def _record(store: ObjectStore, workload: WorkloadRef, content: Object) -> int:
-    """Write the state under the first epoch."""
-    lease, documents = Lease(store, workload, "bench", "bench"), DocumentStore(store, workload.identity())
-    lease.try_acquire()
-    begin_term(store, lease)
-    state = StateStore(documents, workload, "bench").write(lease.epoch, {name: content[name] for name in FIELDS})
-    DecisionStore(documents, workload).publish(state)
-    return lease.epoch
+def _record(store: ObjectStore, workload: WorkloadRef, content: Object) -> None:
+    """The lock, the state and its decision, as they are after a while. The protocol that writes them is measured elsewhere."""
+    documents = DocumentStore(store, workload.identity())
+    stamp = {"epoch": EPOCH, "revision": 1}
+    documents.write(workload.key("lock"), LockRecord("bench", "bench", EPOCH).content(), None)
+    documents.write(workload.key("state"), content | stamp | {"leader": "bench"}, None)
+    documents.write(workload.key("decision"), {"decision": content["decision"]} | stamp, None)

@@ -137,8 +137,8 @@ def busy_webhooks(load: Sandbox) -> Iterator[Row]:
         with timed("Webhooks while playbooks run"):
             busy = _answers(served)
         _ready(client, "busy-", FIFTY)
-    rate = f"{len(busy) / WEBHOOK_SECONDS:.0f} a second, p99 {_percentile(busy, 99) * 1000:.0f} ms"
-    reference = f"without playbooks: {len(idle) / WEBHOOK_SECONDS:.0f} a second, p99 {_percentile(idle, 99) * 1000:.0f} ms"
+    rate = f"{len(busy) / WEBHOOK_SECONDS:.0f} a second, p99 {percentile(busy, 99) * 1000:.0f} ms"
+    reference = f"without playbooks: {len(idle) / WEBHOOK_SECONDS:.0f} a second, p99 {percentile(idle, 99) * 1000:.0f} ms"
     yield Row("webhooks answered while playbooks run", rate, reference, f"{len(busy) / len(idle):.2f} x")
     slowest = f"without playbooks: {max(idle) * 1000:.0f} ms"
     yield Row("the slowest answer to a webhook", f"{max(busy) * 1000:.0f} ms", slowest, goal=at_most(max(busy), 1, "s"))
@@ -162,11 +162,16 @@ def fifty_by_rulebook(load: Sandbox) -> Iterator[Row]:
     yield Row(f"{FIFTY} orders through the rulebook until all are Ready", f"{taken[0]:.1f} s", f"{used / FIFTY:.2f} CPU seconds an order")
 
 
-def thousand_orders(load: Sandbox) -> list[Row]:
-    """A thousand orders with clusters, created without runs: the time and the memory of the event source."""
+def keep_orders(load: Sandbox) -> None:
+    """Create a thousand orders with clusters, without runs."""
     kube = Kube.connect({"kubeconfig": str(load.kubeconfig())})
     with timed(f"{THOUSAND} orders with clusters created"):
         _each(kube, lambda number: _create_fulfilled(kube, f"kept-{number}"), range(THOUSAND))
+
+
+def thousand_orders(load: Sandbox) -> list[Row]:
+    """The time and the memory of the event source, which has a thousand orders to write for the first time."""
+    kube = Kube.connect({"kubeconfig": str(load.kubeconfig())})
     with paused(load, "hypershift-standin"), source(load) as served:
         with timed(f"A status pass over {THOUSAND} orders") as taken:
             until(lambda: served.metric("status_writes_total") >= THOUSAND, "the status of each order is written", WAIT_SECONDS)
@@ -208,18 +213,18 @@ def status_lag(load: Sandbox) -> Iterator[Row]:
     """The lag while this collection alone writes the status of orders."""
     lags = _lags(load)
     for percent, limit in ((50, 20), (95, 60)):
-        lag = _percentile(lags, percent) * 1000
+        lag = percentile(lags, percent) * 1000
         yield Row(f"a HostedCluster's change until its order shows it, p{percent}", f"{lag:.0f} ms", goal=at_most(lag, limit, "ms"))
 
 
 def status_lag_beside(load: Sandbox) -> Iterator[Row]:
     """The lag while another controller writes to the same status after the same changes."""
-    alone = _percentile(_lags(load), 50) * 1000
+    alone = percentile(_lags(load), 50) * 1000
     rival = subprocess.Popen([sys.executable, "-c", RIVAL, str(load.kubeconfig())], stdout=subprocess.PIPE)
     try:
         if not rival.stdout or not rival.stdout.readline():
             raise RuntimeError("the other controller does not start")
-        lag = _percentile(_lags(load, controller="external"), 50) * 1000
+        lag = percentile(_lags(load, controller="external"), 50) * 1000
     finally:
         rival.kill()
         rival.wait()
@@ -357,5 +362,5 @@ def _count(kube: Kube, reason: str) -> int:
     return sum(reason in json.dumps(item.get("status", {})) for item in kube.list_all(API, "ClusterOrder", "orders"))
 
 
-def _percentile(values: list[float], percent: int) -> float:
+def percentile(values: list[float], percent: int) -> float:
     return statistics.quantiles(values, n=100, method="inclusive")[percent - 1]

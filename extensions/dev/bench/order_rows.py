@@ -36,9 +36,13 @@ CONTENTION_SECONDS = 5.0
 EMPTY = "- name: Nothing\n  hosts: localhost\n  gather_facts: false\n  tasks: []\n"
 
 
+def create_namespace(load: Sandbox) -> None:
+    """The namespace of all orders."""
+    Access(load.kubeconfig()).kubectl("create", "namespace", "orders")
+
+
 def usual_way(load: Sandbox) -> list[float]:
     """One order as one ansible-playbook run with a task an object: the reference of the others."""
-    Access(load.kubeconfig()).kubectl("create", "namespace", "orders")
     create_orders(BareClient(load.kubeconfig()), ["usual"])
     with timed("One order the usual way, a task an object") as taken:
         run(load, str(HERE / "usual_way.yml"), order_name="usual", order_namespace="orders")

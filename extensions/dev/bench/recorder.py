@@ -83,6 +83,7 @@ class Recorder:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # head and body are two packets, of which the second would wait for 40 ms
 
             def setup(self) -> None:
                 super().setup()
