@@ -8,6 +8,7 @@ import pytest
 pytest_plugins = [
     "ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin",
     "ansible_collections.openfleet.clusters.tests.given_files",
+    "ansible_collections.openfleet.clusters.tests.integration.support.gitops",
 ]
 
 # A shell that starts something in the background makes it ignore Ctrl-C, and so would every process that a test starts and interrupts.

@@ -53,6 +53,7 @@ def test_a_cluster_that_degrades_is_reported_once_and_so_is_its_recovery(orders:
     until(lambda: len(engine.transitions("demo")) == 2, "it is reported")
     orders.patch_cluster({"metadata": {"annotations": {FAULT: None}}})
     engine.until_phase("Ready")
+    until(lambda: len(engine.transitions("demo")) == 3, "it is reported")
     orders.apply("other", nodes={"fc430": 1})
     until(lambda: engine.transitions("other"), "another is reported")
     transitions = engine.transitions("demo")
@@ -173,7 +174,7 @@ def test_drift_is_repaired_at_the_resync_also_after_a_restart(orders: Orders) ->
         until(lambda: orders.hosted_cluster()["spec"]["release"]["image"] == RELEASE, "the release is as ordered again")
         until(lambda: engine.actions("demo").count("provision") >= 2, "a settled order is reconciled again at the next resync")
         assert engine.actions("manual") == [], "what is managed by hand is skipped"
-    assert orders.status()["phase"] == "Ready"
+        engine.until_phase("Ready")
 
 
 def test_an_order_that_is_deleted_is_removed_with_all_that_was_created_for_it(orders: Orders, engine: InProcessEngine) -> None:

@@ -29,7 +29,7 @@ def test_one_leads_also_for_requests_on_the_other_cluster_which_shows_it_and_tak
     store = urlsplit(dr.options["endpoint_url"])
 
     def shows(site: str, phase: str, progression: str) -> bool:
-        status = dr.drpc(site).get("status", {}) if dr.has_drpc(site) else {}
+        status = dr.status(site)
         return (status.get("phase"), status.get("progression")) == (phase, progression)
 
     def phase(site: str) -> str:

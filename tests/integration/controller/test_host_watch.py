@@ -34,7 +34,7 @@ def test_a_host_that_goes_missing_is_on_the_order_at_once_and_another_run_follow
     orders.apply(nodes={"fc430": 1})
     orders.provision()
     with Source(orders).running() as source:
-        until(lambda: "Agent" in source.controller.state().watch_restarts, "it follows the hosts")
+        until(lambda: "Agent" in source.state().watch_restarts, "it follows the hosts")
         agents.patch("host-000", {"metadata": {"annotations": {FAULT: "disconnected"}}})
         until_reported(orders, "is not connected")
         until(lambda: ("degraded", "InfrastructureNotReady") in source.transitions("demo"), "the transition is reported")

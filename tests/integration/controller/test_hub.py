@@ -25,6 +25,6 @@ def test_runs_work_on_the_hub_that_the_source_follows_whatever_the_environment_s
     elsewhere = {"KUBECONFIG": str(orders.folder / "none")}
     with running(Engine(orders.hub, orders.folder, environment=elsewhere, hub_kubeconfig=str(orders.hub.kubeconfig))) as engine:
         orders.apply("demo", nodes={"fc430": 1}, template="acme.site.finished")
-        until(lambda: orders.status("demo").get("phase") == "Ready", f"it is Ready; the log is {engine.log}", 180)
+        until(lambda: orders.status("demo").get("phase") == "Ready", f"it is Ready; the log is {engine.log}")
         orders.hub.kubectl("delete", orders.kind, "demo", "-n", orders.namespace, "--wait=false")
-        until(lambda: orders.is_deleted("demo"), f"it is deleted; the log is {engine.log}", 180)
+        until(lambda: orders.is_deleted("demo"), f"it is deleted; the log is {engine.log}")

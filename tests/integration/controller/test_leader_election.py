@@ -99,7 +99,8 @@ def test_the_other_takes_over_when_the_leader_ends(orders: Orders, pair: tuple[I
     leading, standing_by = pair
     orders.apply("before")
     until(lambda: leading.events("before"), "the leader asks for what is to be done")
-    assert not standing_by.leads() and standing_by.said("leads; this one stands by")
+    until(lambda: standing_by.said("leads; this one stands by"), "the second stands by")
+    assert not standing_by.leads()
     until(lambda: leading.get("healthz")[0] == standing_by.get("healthz")[0] == 200, "both are healthy")
     assert standing_by.events("before") == []
     leading.end(how)

@@ -49,7 +49,7 @@ def test_generated_jobs_and_workflows_reconcile_orders_also_when_one_is_launched
             with running(engine):
                 platform.faults.append(Fault("done-502", "POST", "/launch/"))
                 orders.apply("demo", nodes={"fc430": 1}, template="acme.site.finished")
-                until(lambda: orders.status("demo").get("phase") == "Ready", f"it is Ready; the log is {engine.log}", 180)
+                until(lambda: orders.status("demo").get("phase") == "Ready", f"it is Ready; the log is {engine.log}", 600)
                 create, finish = ("openfleet-create-cluster", False), ("openfleet-post-install", False)
 
                 def names() -> list[tuple[str, bool]]:
@@ -71,6 +71,6 @@ def test_generated_jobs_and_workflows_reconcile_orders_also_when_one_is_launched
                 assert len(clusters) == 1 and clusters[0]["metadata"]["generation"] <= 2, "the second launch changed nothing"
 
                 hub.kubectl("delete", orders.kind, "demo", "-n", namespace, "--wait=false")
-                until(lambda: orders.is_deleted("demo"), f"it is deleted; the log is {engine.log}", 180)
+                until(lambda: orders.is_deleted("demo"), f"it is deleted; the log is {engine.log}", 600)
                 assert {launch.workflow for launch in platform.launches if launch.template == "openfleet-delete-cluster"} == {True}
                 assert engine.is_running

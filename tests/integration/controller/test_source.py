@@ -17,6 +17,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import unt
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.timestamps import parse_time
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.controller import Controller
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.informer import Informer
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.work_queue import Key
@@ -24,6 +25,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client imp
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import acquire, release
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import model
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status_writer import StatusWriter
 
 from ..support import samples
 from ..support.orders import Orders
@@ -61,13 +63,14 @@ def test_an_action_is_asked_for_once_however_often_the_order_changes(orders: Ord
 def test_an_action_whose_run_never_comes_is_reported_on_the_order_and_asked_for_again_ever_later(
     orders: Orders, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(model, "FIRST_RETRY", timedelta(seconds=1))
+    monkeypatch.setattr(model, "FIRST_RETRY", timedelta(hours=1))  # the test decides when it has passed
     with Source(orders, start_timeout=1).running() as source:
         orders.apply()
         until(lambda: "failure" in orders.status(), "the order says that no run has begun")
         failure, first = orders.status()["failure"], source.events[0]["meta"]["uuid"]
         assert (failure["reason"], failure["attempts"]) == ("RunNotStarted", 1)
         assert f"eda-event-uuid-{first}" in failure["message"]
+        orders.patch({"status": {"failure": {"nextAttempt": "2020-01-01T00:00:00Z"}}}, subresource="status")
         source.until_asked("provision", times=2)
         until(lambda: orders.status()["failure"]["attempts"] == 2, "and again")
         again = orders.status()["failure"]
@@ -147,6 +150,36 @@ def test_the_answer_to_a_write_is_observed_before_the_watch_brings_the_change(or
         until(lambda: orders.condition("NamespaceCreated")["status"] == "True", "the status is written")
         orders.apply("other")
         source.until_asked("provision", "other")
+
+
+@pytest.mark.parametrize("another_writer", [False, True])
+def test_a_status_that_changes_during_a_reconcile_is_observed_again_unless_the_reconcile_wrote_it(
+    orders: Orders, source: Source, monkeypatch: pytest.MonkeyPatch, another_writer: bool
+) -> None:
+    orders.apply()
+    orders.patch({"metadata": {"annotations": {f"{orders.group}/management-state": "manual"}}})
+    until_settled(source)
+    reconciled: list[str] = []
+    write = StatusWriter.sync
+
+    def late(writer: StatusWriter, order: ClusterOrder, *arguments: Any) -> ClusterOrder:
+        """The answer to the write comes after its event, and so does that of another writer."""
+        written = write(writer, order, *arguments)
+        if order.namespace == orders.namespace:
+            reconciled.append(written.resource_version)
+            if another_writer and len(reconciled) == 1:
+                orders.kube.patch(written.raw, {"status": {"job": {"id": "another"}}}, subresource="status", checked=False)
+            time.sleep(1.0)
+        return written
+
+    monkeypatch.setattr(StatusWriter, "sync", late)
+    create_working_namespace(orders)
+    until(lambda: orders.condition("NamespaceCreated")["status"] == "True", "the status is written")
+    if another_writer:
+        until(lambda: len(reconciled) > 1, "it is reconciled again")
+    else:
+        time.sleep(2.0)
+        assert len(reconciled) == 1, "the event of its own write is no change"
 
 
 def test_an_order_that_is_deleted_before_its_run_comes_is_deleted_at_once(orders: Orders) -> None:
@@ -242,12 +275,18 @@ def test_a_burst_of_changes_of_a_cluster_costs_one_write_and_none_where_nothing_
 
 
 def until_settled(source: Source) -> None:
-    """Wait until whatever was changed before has had its effects: nothing is written for a while."""
+    """Wait until whatever was changed before has had its effects: the source knows it, has no work, and writes nothing for a while."""
+    orders, cache = source.orders, source.controller._cache  # noqa: SLF001 - nothing else shows how late a watch is
+
+    def is_known(item: Object) -> bool:
+        known = cache.order(Key(orders.namespace, item["metadata"]["name"]))
+        return bool(known) and known["metadata"]["resourceVersion"] == item["metadata"]["resourceVersion"]
 
     def is_settled() -> bool:
         before = source.writes()
         time.sleep(0.5)
-        return source.writes() == before
+        items = orders.kube.list_all(orders.api_version, "ClusterOrder", orders.namespace)
+        return all(map(is_known, items)) and not source.state().queue and source.writes() == before
 
     until(is_settled, "the source is settled")
 

@@ -63,7 +63,7 @@ def test_webhooks_launch_one_job_for_each_order(tmp_path: Path, monkeypatch: pyt
                 until(
                     lambda: "last" in [name(launch) for launch in platform.launches] and len(platform.launches) == 3,
                     f"three jobs are launched; the log is {log.name}",
-                    180,
+                    600,
                 )
             finally:
                 engine.kill()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination import probe as coordination_probe
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.decision import DecisionStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import WorkloadRef
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.events import Event
@@ -181,7 +182,8 @@ def test_many_leases_share_few_connections(faulty: tuple[Proxy, Options], soak: 
     assert [str(workload) for workload in workloads if read_lock(documents(store, workload), workload).held] == []
 
 
-def test_health_changes_are_emitted_and_missing_reports_are_unknown(bucket: Options, hub: Access) -> None:
+def test_health_changes_are_emitted_and_missing_reports_are_unknown(bucket: Options, hub: Access, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coordination_probe, "TIMEOUT_SECONDS", 60)  # what a busy machine may need
     store = connect(bucket)
 
     async def scenario() -> None:

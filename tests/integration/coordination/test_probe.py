@@ -13,7 +13,8 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.coordination im
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.probe import api_server_probe
 
 
-def test_refused_credentials_are_not_reported_as_unreachable(hub: Access) -> None:
+def test_refused_credentials_are_not_reported_as_unreachable(hub: Access, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coordination_probe, "TIMEOUT_SECONDS", 60)  # what a busy machine may need
     access = yaml.safe_load(hub.kubeconfig.read_text())
     server, authority = (access["clusters"][0]["cluster"][name] for name in ("server", "certificate-authority-data"))
     cluster = {"name": "c", "cluster": {"server": server, "certificate-authority-data": authority}}

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import urllib3
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port, working_in
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
@@ -140,6 +141,10 @@ def test_serve_carries_orders_out_until_it_is_interrupted(state: Path) -> None:
     assert str(token) in shown
     assert stat.S_IMODE(token.stat().st_mode) == 0o600
     secret = token.read_text()
+    page = re.search(r"The page of this hub: (\S+)", shown)
+    assert page is not None
+    assert b"<title>openfleet</title>" in urllib3.request("GET", page[1], retries=False).data
+    assert hub.kubectl("create", "token", "tenant", "-n", "orders").stdout
     taken = subprocess.run([*SERVE, f"--port={port}"], capture_output=True, text=True, check=False)
     assert taken.returncode == 1 and taken.stderr.startswith(f"✘ Port {port} is in use") and not taken.stdout
     second = subprocess.run([*SERVE, f"--port={free_port()}"], capture_output=True, text=True, check=False)

@@ -56,6 +56,12 @@ def examples(module: str, bucket: dict[str, str]) -> list[Task]:
     return tasks
 
 
+def placed_of(result: dict[str, Any], dr: Recovery) -> dict[str, Any]:
+    """The placement of this test's workload: those of other tests may end just now."""
+    (found,) = [each for each in result["placements"] if each["namespace"] == dr.namespace]
+    return dict(found)
+
+
 def test_request_is_made_led_shown_and_repeated(dr: Recovery) -> None:
     east, west = Tasks(dr, "east"), Tasks(dr, "west")
     names = {"namespace": dr.namespace, "name": "app"}
@@ -71,13 +77,13 @@ def test_request_is_made_led_shown_and_repeated(dr: Recovery) -> None:
 
     epoch = dr.acquire("east")
     planned = east("dr_placement", check=True, epochs={f"{dr.namespace}/app": epoch})
-    (placement,) = planned["placements"]
+    placement = placed_of(planned, dr)
     assert (planned["changed"], placement["actions"], dr.state().intent) == (True, ["make east primary"], {})
-    assert "action: make east primary" in planned["diff"][0]["after"]
-    (placement,) = east("dr_placement", epochs={f"{dr.namespace}/app": epoch})["placements"]
+    assert any("action: make east primary" in each["after"] for each in planned["diff"])
+    placement = placed_of(east("dr_placement", epochs={f"{dr.namespace}/app": epoch}), dr)
     assert placement["actions"][0] == "make east primary"
     dr.lead_until("east", epoch, "Deployed", "Completed")
-    assert west("dr_placement")["placements"][0]["ended"] == "Watched"
+    assert placed_of(west("dr_placement"), dr)["ended"] == "Watched"
     assert west("dr_placement", **names, epoch=epoch + 7)["placements"][0]["ended"] == "Fenced"
     (info,) = west("dr_placement_info", **names)["placements"]
     assert (info["phase"], info["home"], info["leader"], info["epoch"]) == ("Deployed", "east", "east", epoch)
@@ -120,7 +126,8 @@ def test_test_failover_is_ended_by_a_request(dr: Recovery) -> None:
     assert dr.application.get("west")["spec"]["replicationState"] == "secondary"
 
 
-def test_playbook_fails_a_workload_over_and_shows_the_progress(dr: Recovery) -> None:
+def test_playbook_fails_a_workload_over_and_shows_the_progress(dr: Recovery, tmp_path: Path) -> None:
+    output = tmp_path / "output"
     dr.application.place("east")
     dr.application.place("west", replicas=0)
     dr.protect("east")
@@ -145,17 +152,25 @@ def test_playbook_fails_a_workload_over_and_shows_the_progress(dr: Recovery) -> 
             "AWS_SECRET_ACCESS_KEY": dr.options["secret_key"],
         }
         command = [str(Path(sys.executable).parent / "ansible-playbook"), f"{COLLECTION}.failover", "-e", json.dumps(values), *options]
-        done = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, timeout=RUN_SECONDS, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert dr.options["secret_key"] not in done.stdout
-        return done.stdout
+        with output.open("w") as file:
+            done = subprocess.run(
+                command, env=os.environ | settings, stdout=file, stderr=subprocess.STDOUT, timeout=RUN_SECONDS, check=False
+            )
+        assert done.returncode == 0, output.read_text()
+        assert dr.options["secret_key"] not in output.read_text()
+        return output.read_text()
 
     assert "make east secondary" in run("--check") and "action" not in dr.drpc("west")["spec"]
     epoch, stop = dr.acquire("west"), threading.Event()
 
+    def until_shown() -> None:
+        """The playbook asks once a second: let it see the phase before it ends."""
+        if dr.state().intent.get("phase") == "FailingOver":
+            until(lambda: stop.is_set() or "app: FailingOver" in output.read_text(), "the phase is shown")
+
     def lead() -> None:
         while not stop.wait(0.2):
-            dr.lead("west", epoch)
+            dr.reconciler("west", until_shown).lead(dr.workload, epoch)
 
     leader = threading.Thread(target=lead)
     leader.start()
@@ -188,7 +203,8 @@ def test_examples_of_disaster_recovery(dr: Recovery, tmp_path: Path) -> None:
         assert played.code == 0, played.output
         assert played["Lead one DRPlacementControl"].result["placements"][0]["actions"][0] == "make east primary"
         assert played["Show a line for each"].result["msg"][0].startswith("shop/database: Deploy")
-        assert played["Ask what a failover would do"].result["plan"][0] == "Initiating/no progression"
+        # How far the deployment has come by then decides what comes first.
+        assert played["Ask what a failover would do"].result["plan"][0] in ("Initiating/no progression", "Deploying/UpdatingPlRule")
         assert played["End the protection"].changed
         assert dr.options["secret_key"] not in played.output
     finally:

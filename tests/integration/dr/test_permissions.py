@@ -14,12 +14,16 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller import informer, peer_watch, work_queue
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.registry_health import RegistryHealth
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.events import Event
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.connections import Connections
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.direct.deployer import DirectDeployer
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.direct.reader import DirectReader
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.drpc_status import FINALIZER
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.drpc_status import release as release_copy
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.interfaces import Deployed, ObjectRef, Stamp
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.kinds import DRPC, RAMEN, VRG
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.kinds import DR_CLUSTER, DRPC, RAMEN, VRG
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.settings import TIMEOUT, DrSettings
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
@@ -27,7 +31,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease impo
 from ansible_collections.openfleet.clusters.plugins.module_utils.registry.clients import ClusterClients
 
 from ..support.dr_controllers import running, until
-from ..support.dr_run import Recovery, recovery
+from ..support.dr_run import STORAGE, Recovery, recovery
 from ..support.kubeconfigs import create_token, put_kubeconfig, service_account
 from ..support.manifests import manifest
 from ..support.permissions import Permission, Recorder, permissions_of, permissions_used, without
@@ -52,7 +56,8 @@ KINDS = {
     "statefulsets": "StatefulSet",
     "volumereplicationgroups": "VolumeReplicationGroup",
 }
-LIFE_SECONDS = 1200.0  # each permission costs a retry, whose delays grow
+LIFE_SECONDS = 600.0  # what a busy machine may need
+RETRY_SECONDS = 0.5  # each permission costs a retry, and the delays of retries grow
 Missing = tuple[str, Permission]  # with the namespace that the role counts in
 
 
@@ -111,16 +116,21 @@ def _binding(name: str, role: str, subject: dict[str, str]) -> Object:
 class Site:
     """Two clusters whose accounts are recorded, and all that a person has been told."""
 
-    def __init__(self, dr: Recovery) -> None:
+    def __init__(self, dr: Recovery, caplog: pytest.LogCaptureFixture) -> None:
         self.dr = dr
+        self._caplog = caplog
+        self._read = 0
         self.accounts: dict[tuple[str, str], Account] = {}
         self.told: list[str] = []
 
     def note(self) -> None:
-        """Read what was logged, and what the copies show."""
+        """Read what was logged since the last time, and what the copies show."""
         texts, self.told = self.told, []
+        logged = self._caplog.records[self._read :]
+        self._read += len(logged)
+        texts += [record.getMessage() for record in logged]
         for site in self.dr.sites:
-            status = self.dr.drpc(site).get("status", {}) if self.dr.has_drpc(site) else {}
+            status = self.dr.status(site)
             texts += [item["message"] for item in status.get("conditions", []) if item["type"] == "Waiting"]
         for text in texts:
             for account in self.accounts.values():
@@ -135,9 +145,14 @@ class Site:
 
 
 @pytest.fixture
-def site(application: Protected, bucket: dict[str, str]) -> Iterator[Site]:
+def site(
+    application: Protected, bucket: dict[str, str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Site]:
+    monkeypatch.setattr(work_queue, "LAST_RETRY_SECONDS", RETRY_SECONDS)
+    monkeypatch.setattr(informer, "LAST_RETRY_SECONDS", RETRY_SECONDS)
+    monkeypatch.setattr(peer_watch, "REFRESH_SECONDS", RETRY_SECONDS)
     with recovery(application, bucket) as dr, contextlib.ExitStack() as stack:
-        created = Site(dr)
+        created = Site(dr, caplog)
         for name, access in dr.sites.items():
             items = _actor(access, dr.namespace)
             token = create_token(access.kube, dr.namespace, "actor")
@@ -173,7 +188,7 @@ def _place_stateful(access: Access, application: Protected, replicas: int) -> No
     access.kube.apply(item | {"spec": deployment["spec"] | {"serviceName": "app"}}, force=True)
 
 
-def test_each_permission_is_needed_and_a_missing_one_is_named(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+def test_each_permission_is_needed_and_a_missing_one_is_named(site: Site) -> None:
     dr = site.dr
     for name, access in dr.sites.items():
         dr.application.place(name, replicas=1 if name == "east" else 0)
@@ -186,16 +201,19 @@ def test_each_permission_is_needed_and_a_missing_one_is_named(site: Site, caplog
 
     def listen() -> None:
         """What was logged since the last time, what the events report, and what the copies show."""
-        site.told.append(caplog.text)
-        caplog.clear()
         for event in [event for events in emitted for event in events if event["type"] == "placement_reconciled"]:
             site.told += event["problems"] + [wait["message"] for wait in event["waits"]]
         site.note()
 
     def shows(name: str, phase: str) -> bool:
         listen()
-        status = dr.drpc(name).get("status", {}) if dr.has_drpc(name) else {}
+        status = dr.status(name)
         return (status.get("phase"), status.get("progression")) == (phase, "Completed")
+
+    def fences(phase: str) -> bool:
+        listen()
+        found = dr.sites["west"].kube.get(RAMEN, DR_CLUSTER, _other_cluster(dr)["metadata"]["name"])
+        return bool(found.get("status", {}).get("phase") == phase)
 
     def is_deleted() -> bool:
         listen()
@@ -209,16 +227,34 @@ def test_each_permission_is_needed_and_a_missing_one_is_named(site: Site, caplog
             await until(lambda: shows("east", "Deployed") and shows("west", "Deployed"), "the deployment", LIFE_SECONDS)
             dr.ask("west", action="Failover", failoverCluster="west")
             await until(lambda: shows("west", "FailedOver") and shows("east", "FailedOver"), "the failover", LIFE_SECONDS)
+            for wanted, phase in (("Fenced", "Fenced"), ("Unfenced", "Unfenced")):
+                _fence(dr, wanted)
+                await until(lambda phase=phase: fences(phase), f"the cluster is {phase}", LIFE_SECONDS)  # type: ignore[misc]
             dr.sites["east"].kube.delete(dr.drpc("east"))
             await until(is_deleted, "the end", LIFE_SECONDS)
 
-    asyncio.run(life())
-    _use_directly(site, kubernetes("east"))
-    _check_health(site, kubernetes("east"), caplog)
+    try:
+        asyncio.run(life())
+        _use_directly(site, kubernetes("east"))
+    finally:
+        dr.sites["west"].kube.delete(_other_cluster(dr))
+    _check_health(site, kubernetes("east"))
     assert site.open == {"controller": set(), "peer": set()}, "nothing needs these, or no message names them"
 
 
-def _check_health(site: Site, kubernetes: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+def _other_cluster(dr: Recovery) -> Object:
+    """A DRCluster of no member: its fence affects no application."""
+    spec = {"s3ProfileName": "none", "cidrs": ["10.0.1.0/24"]}
+    metadata = {"name": f"{dr.namespace}-other", "annotations": STORAGE}
+    return {"apiVersion": RAMEN, "kind": DR_CLUSTER, "metadata": metadata, "spec": spec}
+
+
+def _fence(dr: Recovery, wanted: str) -> None:
+    item = _other_cluster(dr)
+    dr.sites["west"].kube.apply(item | {"spec": item["spec"] | {"clusterFence": wanted}}, force=True)
+
+
+def _check_health(site: Site, kubernetes: dict[str, Any]) -> None:
     """What the checks of registered clusters need, which one of several processes makes. Each attempt finds one permission."""
     kube, namespace = Kube.connect(kubernetes), site.dr.namespace
     for _attempt in range(8):
@@ -227,9 +263,7 @@ def _check_health(site: Site, kubernetes: dict[str, Any], caplog: pytest.LogCapt
             release(kube, lock)
         except KubeError as error:
             site.told.append(str(error))
-        caplog.clear()
         RegistryHealth(kube, namespace, 60).check()
-        site.told.append(caplog.text)
         site.note()
 
 
@@ -253,8 +287,26 @@ def _use_directly(site: Site, kubernetes: dict[str, Any]) -> None:
             outcome = DirectDeployer(peers).delete("west", ObjectRef(RAMEN, DRPC, name, "app"), Stamp("uid", 1, 1))
             site.told.append(str(outcome))
             site.note()
+        reader = DirectReader(peers)
+        for _attempt in range(2):  # a workload needs it only with a synchronous policy
+            site.told.append(str(reader.get(["west"], ObjectRef(RAMEN, DR_CLUSTER, "", "west"))))
+            site.note()
+        _release_directly(site, kube, copy)
     finally:
         dr.sites["west"].kube.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+
+def _release_directly(site: Site, kube: Kube, copy: Object) -> None:
+    """A process deletes the copy of its own cluster, unless the leader of another cluster is first, which cannot be known before."""
+    admin = site.dr.sites["east"].kube
+    created = admin.create(copy | {"metadata": {"name": "released", "namespace": site.dr.namespace, "finalizers": [FINALIZER]}})
+    for _attempt in range(4):
+        try:
+            release_copy(kube, created)
+        except KubeError as error:
+            site.told.append(str(error))
+        site.note()
+    assert admin.find(RAMEN, DRPC, "released", site.dr.namespace) is None
 
 
 _SPEC = {

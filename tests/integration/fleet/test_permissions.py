@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
+from ansible_collections.openfleet.clusters.extensions.sandbox.screen import UserError
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.timestamps import format_time
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
-from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds import API_VERSION, CLUSTER, FINALIZER, QUOTA
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds import (
+    API_VERSION,
+    CLUSTER,
+    FINALIZER,
+    QUOTA,
+    hub_namespace,
+)
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.observe import observe
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.reconcile import Reconciler
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Forbidden, Invalid, KubeError
 
+from ..support.deployment import account_kubeconfig
 from ..support.fleet import TEMPLATE, Fleet, fleet_of
+from ..support.fleet_source import running
 from ..support.manifests import MANIFESTS, manifest
+from ..support.permissions import Permission, Recorder, permissions_of
 from ..support.tenants import RBAC, connect_as
 
-CONTROLLER = "system:serviceaccount:openfleet-system:openfleet-clusters"
+CONTROLLER = "system:serviceaccount:openfleet-system:openfleet-fleet"
 REFUSED = (Forbidden, Invalid)
+# All roles of the home engine: in the whole cluster, in the namespaces of the site, of tenants and of hubs.
+ROLES = ("controller_cluster_role", "controller_role", "secrets_cluster_role", "copies_cluster_role")
+ROLE = {"rules": [rule for name in ROLES for rule in manifest(f"fleet/{name}")["rules"]]}
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +128,71 @@ def test_controller_reconciles_with_the_shipped_roles(fleet: Fleet) -> None:
     fleet.home.delete(fleet.cluster(bound))
     assert [reconcile()[bound] for _step in range(2)] == ["deleting", "deleted"]
     assert len(fleet.records()) == 1
+
+
+def bound_in(name: str, namespace: str) -> Object:
+    """A shipped RoleBinding in this namespace."""
+    item = manifest(name)
+    return item | {"metadata": item["metadata"] | {"namespace": namespace}}
+
+
+@pytest.fixture
+def bucket(quick_sandbox: Sandbox, namespace: str) -> dict[str, Any]:
+    quick_sandbox.up(s3=True)
+    s3 = quick_sandbox.s3()
+    secrets = {"aws_access_key_id": s3.access_key, "aws_secret_access_key": s3.secret_key}
+    boto3.client("s3", endpoint_url=s3.endpoint, region_name=s3.region, **secrets).create_bucket(Bucket=namespace)
+    options = {"bucket": namespace, "endpoint_url": s3.endpoint, "region": s3.region}
+    return options | {"access_key": s3.access_key, "secret_key": s3.secret_key}
+
+
+def test_permissions_of_the_home_engine_are_enough_for_the_life_of_a_cluster_and_all_are_used(
+    fleet: Fleet, bucket: dict[str, Any], tmp_path: Path
+) -> None:
+    east = fleet.add_hub("east", clusters=2)
+    for name, namespace in (("fleet/tenant/secrets_role_binding", fleet.namespace), ("fleet/hub/copies_role_binding", hub_namespace(east))):
+        fleet.home.create(bound_in(name, namespace))
+    metadata = {"name": "pull-secret", "namespace": fleet.namespace}
+    fleet.home.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"token": "made up"}})
+    parameters = {"templateParameters": {"pull_secret": {"secretRef": {"name": "pull-secret", "key": "token"}}}}
+    records = bucket | {"interval": 1, "max_number": 0}
+    # The default quota of the site, and not one of the tenant, which the engine creates then.
+    fleet.set_quota("openfleet-system", hard={"clusters": 2})
+
+    def state(name: str) -> str:
+        found = fleet.home.find(API_VERSION, CLUSTER, name, fleet.namespace) or {}
+        return str((found.get("status") or {}).get("state", ""))
+
+    try:
+        with Recorder(fleet.access).running() as recorder:
+            url, file = f"http://127.0.0.1:{recorder.port}", tmp_path / "kubeconfig"
+            kubeconfig = account_kubeconfig(fleet.access, url, file, "fleet/service_account")
+            with running(fleet, kubeconfig=str(kubeconfig), site_namespace="openfleet-system", records=records):
+                fleet.add_cluster("demo", 1, **parameters)
+                until(lambda: state("demo") == "Progressing", "the cluster is bound", 120)
+                fleet.report("demo", 1, state="Ready")
+                until(lambda: state("demo") == "Ready", "the cluster is ready", 120)
+                fleet.resize("demo", 2)
+                until(lambda: fleet.assignments()[0]["spec"]["nodeSets"]["workers"]["size"] == 2, "the hub is told", 120)
+                fleet.report("demo", 2, state="Failed")
+                until(lambda: state("demo") == "Failed", "the failure is shown", 120)
+                fleet.resize("demo", 1)
+                until(lambda: fleet.assignments()[0]["spec"]["nodeSets"]["workers"]["size"] == 1, "the hub is told", 120)
+                fleet.report("demo", 1, state="Failed")
+                until(lambda: fleet.hub(east)["free"]["nodes"]["fc430"] == 9, "the room is released", 120)
+                ended = format_time(datetime.now(UTC) - timedelta(seconds=1))
+                fleet.home.patch(fleet.cluster("demo"), {"spec": {"expiresAt": ended}}, checked=False)
+                until(lambda: not state("demo"), "the cluster is deleted at its end", 120)
+                wanted = permissions_of(ROLE)
+                until(lambda: not fleet.records(), "the record is exported and deleted", 120)
+                optional = {Permission("", "events", "get"), Permission("", "events", "patch")}  # only of a repeated Event
+                # Also the renewal of the Lease of the leader, and the last request, whose effect is seen before its answer is recorded.
+                with contextlib.suppress(UserError):
+                    until(lambda: not wanted - recorder.used - optional, "all permissions are used", 60)
+                assert wanted - recorder.used - optional == set()
+                assert recorder.refused == set()
+    finally:
+        fleet.home.delete({"apiVersion": API_VERSION, "kind": QUOTA, "metadata": {"name": "default", "namespace": "openfleet-system"}})
 
 
 def test_tenant_cannot_choose_a_hub_and_an_operator_can(fleet: Fleet) -> None:

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from typing import Any
 
 import pytest
-from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.timestamps import format_time
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.hub_store import HubStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds import (
     API_VERSION,
-    ASSIGNMENT,
     CLUSTER,
     FINALIZER,
     HUB,
@@ -37,12 +29,12 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.quota_sto
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.reconcile import Reconciler
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.sweep import sweep
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.config import target
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import ServerError
 
 from ..support.fleet import Fleet, fleet_of
 
-ENGINE = Path(__file__).parents[1] / "support" / "fleet_engine.py"
 NOW = datetime.now(UTC)
-KILL_AT = 10  # reservations
 
 
 @pytest.fixture
@@ -136,6 +128,26 @@ def test_growth_is_reserved_before_and_shrinking_released_after_the_hub_reported
     fleet.report("demo", 1)
     fleet.reconcile()
     assert state() == (1, 5, 1)
+
+
+def test_cluster_that_waits_for_a_hub_releases_at_once_what_it_no_longer_asks_for(fleet: Fleet) -> None:
+    fleet.set_quota(hard={"nodes": 5})
+    fleet.add_cluster("demo", 4)
+    fleet.add_cluster("other", 3, priority=-1)
+    results = fleet.reconcile()
+    assert (results["demo"][0], results["other"][0]) == ("waiting", "refused")
+    fleet.resize("demo", 2)
+    stale = observe(fleet.home, fleet.namespace)
+    fleet.resize("demo", 3)
+    outcomes = {each.cluster.name: each.result for each in Reconciler(fleet.home, fleet.namespace).reconcile(stale)}
+    assert outcomes == {"demo": "waiting", "other": "refused"}
+    assert fleet.quota()["used"]["nodes"] == 4  # the cluster was changed meanwhile
+    fleet.resize("demo", 2)
+    assert {name: result for name, (result, _message) in fleet.reconcile().items()} == {"demo": "waiting", "other": "waiting"}
+    assert fleet.quota()["used"] == {"clusters": 2, "clusters.ocp_4_17_small": 2, "nodes": 5, "nodes.fc430": 5}
+    before = fleet.quota()
+    fleet.reconcile()
+    assert fleet.quota() == before
 
 
 def test_growth_waits_for_room_on_the_hub_of_the_cluster(fleet: Fleet) -> None:
@@ -251,6 +263,35 @@ def test_run_that_was_killed_after_the_binding_is_completed(fleet: Fleet) -> Non
     assert [each["metadata"]["namespace"] for each in fleet.assignments()] == [hub_namespace(east)]
 
 
+def test_hub_is_told_of_no_node_without_room_when_a_cluster_grows_while_it_is_bound(fleet: Fleet) -> None:
+    fleet.set_quota(hard={"nodes": 3})
+    uid = fleet.add_cluster("demo", 1)["metadata"]["uid"]
+    assert fleet.reconcile()["demo"][0] == "waiting"  # no hub yet
+    east = fleet.add_hub("east")
+    observed = observe(fleet.home, fleet.namespace)
+    fleet.resize("demo", 3)
+    (outcome,) = Reconciler(fleet.home, fleet.namespace).reconcile(observed)
+    assert (outcome.result, outcome.message) == ("failed", "The cluster was changed before it was bound")
+    assert fleet.assignments() == [] and fleet.hub(east).get("reservations", {}) == {}
+    assert fleet.reconcile()["demo"][0] == "scheduled"
+    assert fleet.hub(east)["reservations"][uid]["nodes"] == {"fc430": 3}
+    assert fleet.quota()["used"]["nodes"] == 3
+
+
+def test_hub_is_told_of_no_node_without_room_when_a_cluster_grew_after_a_killed_run_had_bound_it(fleet: Fleet) -> None:
+    east = fleet.add_hub("east", nodes=2)
+    fleet.set_quota(hard={})
+    uid = fleet.add_cluster("demo", 1)["metadata"]["uid"]
+    fleet.reconcile()
+    fleet.home.delete(fleet.assignments()[0])
+    fleet.resize("demo", 3)
+    assert fleet.reconcile()["demo"][0] == "waiting"
+    assert fleet.assignments() == []
+    fleet.resize("demo", 2)
+    assert fleet.reconcile()["demo"][0] == "bound"
+    assert fleet.hub(east)["reservations"][uid]["nodes"] == {"fc430": 2}
+
+
 def test_of_two_processes_that_choose_different_hubs_one_binds(fleet: Fleet) -> None:
     east, west = fleet.add_hub("east"), fleet.add_hub("west", schedulable=False)
     fleet.set_quota(hard={})
@@ -281,11 +322,33 @@ def test_trouble_with_one_tenant_or_one_hub_ends_there(fleet: Fleet) -> None:
     assert fleet.cluster("demo")["status"]["hub"] == west
 
 
+class NoHubWrites(Kube):
+    """A connection on which the API server answers each write of a Hub with an error."""
+
+    def patch(self, item: Object, changes: Any, **options: Any) -> Object:
+        if item["kind"] == HUB:
+            raise ServerError("patch Hub: the server is busy")
+        return super().patch(item, changes, **options)
+
+
+def test_hub_that_cannot_be_written_is_an_error_and_no_hub_that_does_not_fit(fleet: Fleet) -> None:
+    fleet.add_hub("east")
+    fleet.set_quota(hard={})
+    fleet.add_cluster("demo")
+    kube = NoHubWrites(target({"kubeconfig": str(fleet.access.kubeconfig)}))
+    (outcome,) = Reconciler(kube, fleet.namespace).reconcile(observe(kube, fleet.namespace))
+    assert (outcome.result, outcome.message) == ("failed", "patch Hub: the server is busy")
+    assert "conditions" not in fleet.cluster("demo").get("status", {})
+    assert fleet.reconcile()["demo"][0] == "scheduled"
+
+
 def test_sweep_releases_what_no_cluster_has_and_restores_what_clusters_lost(fleet: Fleet) -> None:
     east = fleet.add_hub("east")
     fleet.set_quota(hard={"clusters": 2})
+    metadata = {"name": "pull-secret", "namespace": fleet.namespace}
+    fleet.home.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"token": "made up"}})
     for name in ("gone", "kept"):
-        fleet.add_cluster(name, 1)
+        fleet.add_cluster(name, 1, templateParameters={"pull_secret": {"secretRef": {"name": "pull-secret", "key": "token"}}})
     fleet.reconcile()
     gone, kept = (fleet.cluster(name)["metadata"]["uid"] for name in ("gone", "kept"))
 
@@ -294,12 +357,17 @@ def test_sweep_releases_what_no_cluster_has_and_restores_what_clusters_lost(flee
         found = sweep(fleet.home, fleet.namespace)
         return found.quotas.get(fleet.namespace, []), found.hubs.get(east, []), [each.uid for each in found.orphans if each.hub == east]
 
+    def copies() -> set[str]:
+        return {each["metadata"]["name"] for each in fleet.home.list_all("v1", "Secret", hub_namespace(east))}
+
     fleet.home.patch(fleet.cluster("gone"), {"metadata": {"finalizers": None}})
     fleet.home.delete(fleet.cluster("gone"))
     assert swept() == ([], [], [gone])  # the hub still has it
     assert gone in fleet.quota()["reservations"]
+    assert copies() == {gone, kept}
     fleet.home.delete(next(each for each in fleet.assignments() if each["metadata"]["name"] == gone))
     assert swept() == ([gone], [gone], [])
+    assert copies() == {kept}
     for kind, name, lost in ((QUOTA, "default", {"reservations": None, "used": {"clusters": 9}}), (HUB, east, {"reservations": None})):
         namespace = fleet.namespace if kind == QUOTA else None
         fleet.home.patch(fleet.home.get(API_VERSION, kind, name, namespace), {"status": lost}, subresource="status")
@@ -307,96 +375,3 @@ def test_sweep_releases_what_no_cluster_has_and_restores_what_clusters_lost(flee
     assert swept() == ([kept], [kept], [])
     assert (fleet.quota()["used"]["clusters"], fleet.hub(east)["clusters"]) == (1, 1)
     assert swept() == ([], [], [])
-
-
-# Contention
-
-
-class Watch:
-    """The largest number of reservations that an object ever had, as a watch sees every write."""
-
-    def __init__(self, access: Access, kind: str, name: str, namespace: str | None) -> None:
-        self.most = 0
-        self.reached = threading.Event()
-        self._home = Kube.connect({"kubeconfig": str(access.kubeconfig)})
-        self._item = self._home.get(API_VERSION, kind, name, namespace)
-        since = self._home.list_all(API_VERSION, kind, namespace).resource_version
-        self._events = self._home.watch(API_VERSION, kind, namespace, since=since, seconds=600)
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def complete(self) -> int:
-        """Ends when the watch has seen all writes up to now: a last one marks the end."""
-        self._home.patch(self._item, {"metadata": {"labels": {"watched": "completely"}}}, checked=False)
-        self._thread.join(300)
-        assert not self._thread.is_alive()
-        return self.most
-
-    def _run(self) -> None:
-        for event in self._events:
-            if event.object["metadata"].get("uid") == self._item["metadata"]["uid"]:
-                self.most = max(self.most, len(reservations_of(event.object)))
-                if self.most >= KILL_AT:
-                    self.reached.set()
-                if "watched" in event.object["metadata"].get("labels", {}):
-                    return
-
-
-def reservations_of(item: Object) -> Object:
-    found: Object = (item.get("status") or {}).get("reservations") or {}
-    return found
-
-
-@contextmanager
-def two_engines(fleet: Fleet) -> Iterator[list[subprocess.Popen[str]]]:
-    command = [sys.executable, str(ENGINE), str(fleet.access.kubeconfig), fleet.namespace]
-    engines = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _each in range(2)
-    ]
-    try:
-        yield engines
-    finally:
-        for engine in engines:
-            _output, errors = engine.communicate()
-            assert engine.returncode in (0, -signal.SIGKILL), errors
-
-
-@pytest.mark.parametrize("limited", ["quota", "hubs"])
-def test_200_creates_at_once_with_two_engines_and_a_kill_admit_exactly_50(fleet: Fleet, limited: str) -> None:
-    sizes = {"quota": (500, 500), "hubs": (20, 30)}[limited]
-    hubs = [fleet.add_hub(f"hub{number}", clusters=size) for number, size in enumerate(sizes)]
-    fleet.set_quota(hard={"clusters": 50 if limited == "quota" else 500})
-    watches = {"default": Watch(fleet.access, QUOTA, "default", fleet.namespace)}
-    watches |= {name: Watch(fleet.access, HUB, name, None) for name in hubs}
-    with two_engines(fleet) as engines:
-        with ThreadPoolExecutor(16) as clients:
-            list(clients.map(fleet.add_cluster, [f"demo-{number}" for number in range(200)]))
-            assert watches["default"].reached.wait(300)
-            os.kill(engines[0].pid, signal.SIGKILL)
-
-        def decided() -> bool:
-            found = [each["status"] for each in fleet.home.list_all(API_VERSION, CLUSTER, fleet.namespace) if each.get("status")]
-            bound = sum("hub" in each for each in found)
-            return len(found) == 200 and bound == 50
-
-        until(decided, "each cluster is bound or waits")
-    clusters = list_clusters(fleet.home, fleet.namespace)
-    bound = {each.uid: each.hub for each in clusters if each.hub}
-    assert len(bound) == 50
-    limits = {"default": 50 if limited == "quota" else 500, **dict(zip(hubs, sizes, strict=True))}
-    most = {name: watch.complete() for name, watch in watches.items()}
-    assert all(most[name] <= limit for name, limit in limits.items()), most
-    assert max(most.values()) == (50 if limited == "quota" else 200)
-    assigned = {item["metadata"]["name"]: item["metadata"]["namespace"] for item in fleet.home.list_all(API_VERSION, ASSIGNMENT)}
-    assert {uid: assigned.get(uid) for uid in bound} == {uid: hub_namespace(hub) for uid, hub in bound.items()}
-    rooms = {uid: name for name in hubs for uid in fleet.hub(name)["reservations"]}
-    assert rooms == bound
-    assert set(fleet.quota()["reservations"]) == (set(bound) if limited == "quota" else {each.uid for each in clusters})
-    assert fleet.quota()["used"]["clusters"] == len(fleet.quota()["reservations"])
-    waiting = next(each for each in clusters if not each.hub)
-    expected = (
-        ("QuotaReserved", "The quota is exceeded: clusters needs 1, 0 of 50 free")
-        if limited == "quota"
-        else ("Scheduled", "0 of 2 hubs fit: 2 full")
-    )
-    assert fleet.condition(waiting.name, expected[0])[2] == expected[1]

@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds import API_VERSION, RECORD
-from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.record_archive import RecordArchive, Retention, usage
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.record_archive import RecordArchive, Retention, delete_surplus, usage
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import connect
 
 from ..support.fleet import TEMPLATE, Fleet, fleet_of
@@ -47,7 +47,7 @@ def test_records_are_exported_once_by_day_and_deleted_after_that(fleet: Fleet, o
     archive = RecordArchive(fleet.home, connect(options), "fleet/records/")
     add_record(fleet, "first", "2026-01-02T01:00:00Z", 1)
     add_record(fleet, "second", "2026-01-03T01:00:00Z", 2)
-    assert archive.delete_surplus(Retention(max_number=0), NOW) == 0  # none is exported
+    assert delete_surplus(fleet.home, Retention(max_number=0), NOW, only_exported=True) == 0  # none is exported
     assert archive.export(NOW) == 2
     add_record(fleet, "third", "2026-01-02T00:30:00Z", 4)
     assert (archive.export(NOW), archive.export(NOW)) == (1, 0)
@@ -58,5 +58,5 @@ def test_records_are_exported_once_by_day_and_deleted_after_that(fleet: Fleet, o
     fleet.home.patch(fleet.records()[0], {"status": {"exported": None}}, subresource="status", checked=False)
     assert archive.export(NOW) == 1
     assert len(archive.read("2026-01-02")) == 2
-    assert archive.delete_surplus(Retention(max_age=timedelta(days=28, hours=12)), NOW) == 2
+    assert delete_surplus(fleet.home, Retention(max_age=timedelta(days=28, hours=12)), NOW, only_exported=True) == 2
     assert [each["spec"]["uid"] for each in fleet.records()] == ["second"]

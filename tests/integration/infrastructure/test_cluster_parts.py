@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.extensions.sandbox.screen import UserError
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 
 from ..plugins.test_examples import examples
@@ -116,8 +117,13 @@ def test_access_binds_groups_and_users_and_an_administrator(lab: Access) -> None
         (("delete", "pods", "-n", "kube-system", "--as=bob"), "no"),
         (("*", "*", "-A", "--as=system:serviceaccount:kube-system:robot"), "yes"),
     ]
-    for question, expected in questions:
-        assert lab.kubectl("auth", "can-i", *question, check=False).stdout.strip() == expected, question
+
+    def answers() -> list[str]:
+        return [lab.kubectl("auth", "can-i", *question, check=False).stdout.strip() for question, _expected in questions]
+
+    with contextlib.suppress(UserError):
+        until(lambda: answers() == [expected for _question, expected in questions], "the server knows the roles", 60)
+    assert answers() == [expected for _question, expected in questions]
     assert names(lab, "user.openshift.io/v1", "Group") == {"blue"}
     assert applied(lab, "cluster_access", state="absent").result["part"]["reason"] == "Removed"
     assert names(lab, "rbac.authorization.k8s.io/v1", "ClusterRoleBinding") == set()

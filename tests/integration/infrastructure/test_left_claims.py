@@ -148,6 +148,6 @@ def test_the_event_source_counts_and_releases_hosts_of_deleted_orders(
     agents.discover(hosts(2))
     claim_for_a_deleted_order(orders, agents)
     with Source(orders, remove_orphans_after=1).running() as source:
-        until(lambda: source.controller.state().orphans["ConfigMap"], "it is counted")
+        until(lambda: source.state().orphans["ConfigMap"], "it is counted")
         until(lambda: agents.claims() == agents.recorded() == {}, "they are released")
-        until(lambda: source.controller.state().orphans["ConfigMap"] == 0, "nothing is counted")
+        until(lambda: source.state().orphans["ConfigMap"] == 0, "nothing is counted")

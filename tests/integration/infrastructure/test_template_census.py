@@ -132,6 +132,9 @@ def configured(hub: Access, settings: dict[str, Any]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def served(hub: Access, crds: list[Object]) -> Iterator[None]:
+    for crd in crds:  # an earlier test's may still be in deletion
+        named = (crd["apiVersion"], crd["kind"], crd["metadata"]["name"])
+        until(lambda named=named: hub.kube.find(*named) is None, "the kind of an earlier test is deleted")
     with created(hub, *crds):
         for crd in crds:
             kind = (f"{crd['spec']['group']}/{crd['spec']['versions'][0]['name']}", crd["spec"]["names"]["kind"])

@@ -101,12 +101,12 @@ def test_a_list_is_complete_however_many_pages_it_has(kube: Kube, namespace: str
 
 
 def test_kinds_that_are_not_known_beforehand_are_asked_for_once(kube: Kube, namespace: str) -> None:
-    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "reader", "namespace": namespace}}
-    kube.apply(role | {"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]})
+    policy = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "closed", "namespace": namespace}}
+    kube.apply(policy | {"spec": {"podSelector": {}}})
     assert kube.requests == 2
-    assert kube.get(role["apiVersion"], "Role", "reader", namespace)["rules"][0]["verbs"] == ["get"]
+    assert kube.get(policy["apiVersion"], "NetworkPolicy", "closed", namespace)["spec"]["podSelector"] == {}
     assert kube.requests == 3
-    assert kube.get("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "cluster-admin")["roleRef"]["name"] == "cluster-admin"
+    assert kube.list_all(policy["apiVersion"], "Ingress", namespace) == []
     assert kube.requests == 4, "the whole group is known"
 
 

@@ -6,6 +6,7 @@ import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr import kinds as dr_kinds
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet import kinds as _fleet  # noqa: F401 - it registers kinds
+from ansible_collections.openfleet.clusters.plugins.module_utils.gitops import kinds as flux_kinds
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure import network_attachments as _networks  # noqa: F401
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.kinds import in_apply_order, registered_kinds
@@ -21,12 +22,13 @@ VERSIONS = {
     "infrastructure.openfleet.io": "v1alpha1",
     "ramendr.openshift.io": "v1alpha1",
 }
-# Ramen's own kinds are compared with its CRDs where discovery from a DRPolicy is tested, those of disaster recovery and of
-# networks where their CRDs are, and orders of OSAC's group where its CRD is.
+# Ramen's own kinds are compared with its CRDs where discovery from a DRPolicy is tested, those of disaster recovery, of
+# networks and of Flux where their CRDs are, and orders of OSAC's group where its CRD is.
 ELSEWHERE = {("osac.openshift.io", "ClusterOrder"), ("ramendr.openshift.io", "DRCluster"), ("ramendr.openshift.io", "DRPolicy")}
 ELSEWHERE |= {(version.partition("/")[0], kind) for kind, version in dr_kinds.VERSIONS.items()}
 ELSEWHERE |= {("ramendr.openshift.io", kind) for kind in (dr_kinds.DRPC, dr_kinds.VRG)}
 ELSEWHERE |= {("k8s.cni.cncf.io", "NetworkAttachmentDefinition")}
+ELSEWHERE |= {key for key in registered_kinds() if key[0].endswith(flux_kinds.GROUP_SUFFIX)}
 OURS = {("cloudkit.openshift.io", "ClusterOrder"), ("hypershift.openshift.io", "NodePool"), ("ramendr.openshift.io", "ClusterRegistry")}
 
 

@@ -50,7 +50,7 @@ def assert_not_held_after(kube: Kube, namespace: str, deaths: dict[str, datetime
     return held
 
 
-@pytest.mark.parametrize(("module", "more"), [("cluster_lock", {"duration": 30}), ("cluster_order_prepare", {"step": "provision"})])
+@pytest.mark.parametrize(("module", "more"), [("cluster_lock", {"duration": 600}), ("cluster_order_prepare", {"step": "provision"})])
 def test_no_process_keeps_the_lock_of_a_run_that_was_killed(orders: Orders, module: str, more: dict[str, Any], soak: int) -> None:
     names = [f"order-{number}" for number in range(MOMENTS * soak + 1)]
     for name in names:
@@ -76,7 +76,7 @@ def test_a_run_whose_locks_cannot_be_renewed_fails_and_holds_none(
         script.write_text(MUTE)
         script.chmod(0o755)
         python = str(script)
-    monkeypatch.setattr(renewer, "START_SECONDS", 0.5)
+        monkeypatch.setattr(renewer, "START_SECONDS", 0.5)
     monkeypatch.setattr(cluster_order_prepare, "Renewer", renewer.Renewer)
     monkeypatch.setattr(renewer.sys, "executable", python)
     orders.apply(nodes={"fc430": 1})
@@ -106,8 +106,9 @@ def test_a_run_stops_writing_before_a_lease_ends_that_is_not_renewed(hub: Access
     while writers:
         number += 1
         try:
+            began = datetime.datetime.now(datetime.UTC)
             writers[0].apply([item | {"data": {"number": str(number)}}])
-            last = datetime.datetime.now(datetime.UTC)
+            last = began  # the machine may stall before the answer
             writers.append(writers.pop(0))
         except lease.LockExpired:
             writers.pop(0)

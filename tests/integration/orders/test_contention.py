@@ -175,7 +175,8 @@ def test_a_deletion_that_wakes_up_late_does_not_touch_the_next_order_of_that_nam
     assert orders.versions() == before and orders.status()["phase"] == "Ready"
 
 
-WRITES = 20  # more than a run makes
+# What a run makes at least, and more than it makes at most: it writes once more for each state of its cluster that it meets.
+LEAST_WRITES, WRITES = 8, 20
 
 
 @pytest.mark.parametrize("step", ["provision", "delete"])
@@ -185,19 +186,18 @@ def test_a_run_that_dies_at_any_write_is_simply_run_again(orders: Orders, monkey
     for name in names:
         orders.apply(name, nodes={"fc430": 1})
     if step == "delete":
-        orders.run("provision", *names).complete(wait=60).successful()
+        orders.run("provision", *names).complete(wait=200).successful()
     monkeypatch.setattr(Kube, "connect", mortal.connect)
     with ThreadPoolExecutor(WRITES) as threads:
         died = threads.map(
             lambda number, name: mortal.dies_at(number, lambda: orders.run(step, name).complete(60)), range(1, WRITES + 1), names
         )
         killed = [name for name, is_killed in zip(names, died, strict=True) if is_killed]
-    assert 8 <= len(killed) < WRITES
-    assert killed == names[: len(killed)]
+    assert killed[:LEAST_WRITES] == names[:LEAST_WRITES] and len(killed) < WRITES
     for name in killed:
         if orders.lease(name):
             orders.free_lock(name)
-    orders.run(step, *killed).complete(wait=200).successful()
+    orders.run(step, *killed).complete(wait=600).successful()
     for name in killed:
         assert_complete(orders, step, name)
 

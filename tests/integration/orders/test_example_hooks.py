@@ -41,7 +41,7 @@ def test_hooks_set_up_backup_monitoring_and_compliance_in_a_new_cluster(orders: 
         for namespace in NAMESPACES[1:]:
             orders.hub.kubectl("create", "namespace", namespace)
         receiver = "https://metrics.acme.example/write"
-        run = orders.play("post_install", cluster_hooks=hooks, monitoring_receiver=receiver, cluster_wait_timeout=60).successful()
+        run = orders.play("post_install", cluster_hooks=hooks, monitoring_receiver=receiver, cluster_wait_timeout=300).successful()
         assert run.changed and orders.status()["phase"] == "Ready"
         schedule = orders.kube.get("velero.io/v1", "Schedule", "nightly", "openshift-adp")
         assert schedule["spec"] == {"schedule": "0 2 * * *", "template": {"ttl": "168h"}}, "as the tenant has chosen"

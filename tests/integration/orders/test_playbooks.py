@@ -14,7 +14,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import Acc
 from ansible_collections.openfleet.clusters.extensions.sandbox.api_proxy import ApiProxy, Request
 from ansible_collections.openfleet.clusters.extensions.sandbox.crds import COLLECTION_CRDS, load_crd
 
-from ..support.orders import CREATED, OTHER_GROUP, PULL_SECRET, RELEASE, Orders
+from ..support.orders import CREATED, OTHER_GROUP, PULL_SECRET, RELEASE, Orders, Started
 
 
 def test_an_order_of_the_other_api_group_becomes_a_cluster_and_is_deleted(orders: Orders) -> None:
@@ -49,7 +49,7 @@ def test_a_real_cluster_is_ordered_finished_inside_scaled_and_deleted(hub: Acces
     orders.sync("demo")
     assert orders.status()["phase"] == "Progressing"
     assert orders.condition("TemplateApplied")["reason"] == "PostInstallPending"
-    orders.play("post_install", cluster_wait_timeout=120).successful()
+    orders.play("post_install", cluster_wait_timeout=300).successful()
     assert orders.status()["phase"] == "Progressing"
     assert orders.condition("InfrastructureReady")["message"] == "dns: api.demo does not resolve yet."
     orders.run("post_install", "demo").finish()  # of a template that reports no part
@@ -60,7 +60,7 @@ def test_a_real_cluster_is_ordered_finished_inside_scaled_and_deleted(hub: Acces
 
     orders.apply(template=template, nodes={"fc430": 3})
     orders.provision(wait=0)
-    orders.run("post_install", "demo").finish(wait=120)  # what its template does is done already
+    orders.run("post_install", "demo").finish(wait=300)  # what its template does is done already
     assert orders.status()["phase"] == "Ready"
     assert inside.kubectl("get", "nodes", "--no-headers").stdout.count(" Ready ") == 3
 
@@ -163,16 +163,17 @@ def test_the_lock_of_a_killed_run_is_not_renewed_and_holds_until_it_expires(orde
 def test_a_deletion_that_was_killed_at_a_write_is_simply_run_again(orders: Orders) -> None:
     orders.apply(nodes={"fc430": 1})
     orders.provision()
+    started: list[Started] = []
+
+    def kill(request: Request) -> None:
+        if request.method == "DELETE" and "hostedclusters" in request.path:
+            started[0].signal(signal.SIGKILL)
+            raise ConnectionAbortedError
+
     with ApiProxy(orders.hub.kubeconfig, orders.folder).open() as proxy:
-        run = orders.start("delete_cluster", kubeconfig=proxy.kubeconfig, cluster_wait_timeout=200)
-
-        def kill(request: Request) -> None:
-            if request.method == "DELETE" and "hostedclusters" in request.path:
-                run.signal(signal.SIGKILL)
-                raise ConnectionAbortedError
-
         proxy.before = kill
-        assert run.end().code == -signal.SIGKILL
+        started.append(orders.start("delete_cluster", kubeconfig=proxy.kubeconfig, cluster_wait_timeout=200))
+        assert started[0].end().code == -signal.SIGKILL
     assert orders.hosted_cluster() and orders.lease()["holderIdentity"]
     orders.free_lock()
     orders.remove()

@@ -110,8 +110,8 @@ def test_the_event_source_counts_and_removes_what_orders_left_behind(orders: Ord
     monkeypatch.setattr(controller, "SWEEP_SECONDS", 0.2)
     abandon(orders)
     with Source(orders).running() as source:
-        until(lambda: source.controller.state().orphans.get("Namespace"), "it is counted")
+        until(lambda: source.state().orphans.get("Namespace"), "it is counted")
         assert orders.hosted_cluster()
     with Source(orders, remove_orphans_after=1).running() as source:
         until(lambda: orders.kube.find("v1", "Namespace", orders.working()) is None, "it is removed")
-        until(lambda: source.controller.state().orphans["Namespace"] == 0, "nothing is counted")
+        until(lambda: source.state().orphans["Namespace"] == 0, "nothing is counted")

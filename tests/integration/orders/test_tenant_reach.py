@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 
@@ -27,6 +28,8 @@ def victim(orders: Orders) -> Iterator[str]:
     with fresh_namespace(orders.hub) as namespace:
         metadata = {"name": namespace, "namespace": namespace}
         orders.kube.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"key": "dGhlaXJz"}})
+        for kind, name in (("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")):  # which Kubernetes itself creates
+            until(lambda kind=kind, name=name: orders.kube.find("v1", kind, name, namespace), f"it has the {kind}")  # type: ignore[misc]
         yield namespace
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -50,8 +51,9 @@ class Module:
 
         def kill(request: Any) -> None:
             if request.is_write and len(self._platform.writes()) - done > writes:
-                for pid in reversed(_with_descendants(process.pid)):
-                    os.kill(pid, signal.SIGKILL)
+                for pid in _with_descendants(process.pid):  # first the one that would notice the end of the others
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
                 raise ConnectionResetError
 
         self._platform.before = kill
@@ -62,7 +64,9 @@ class Module:
 
 def _with_descendants(pid: int) -> list[int]:
     """A process and all below it: the module runs in one that Ansible starts in a session of its own."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    children: list[str] = []
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended since
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
     return [pid, *(found for child in children for found in _with_descendants(int(child)))]
 
 

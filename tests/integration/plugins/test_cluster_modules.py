@@ -49,7 +49,7 @@ def test_cluster_without_an_order_is_created_read_and_deleted(lab: Access, tmp_p
     tasks = [
         cluster("predict it", check=True),
         on_lab("cluster_info", "there is none"),
-        cluster("make it", wait=True, wait_timeout=120),
+        cluster("make it", wait=True, wait_timeout=300),
         cluster("make it again"),
         on_lab("cluster_info", "see it"),
         on_lab("cluster_info", "get the kubeconfig", with_kubeconfig=True) | {"register": "access"},
@@ -61,7 +61,7 @@ def test_cluster_without_an_order_is_created_read_and_deleted(lab: Access, tmp_p
         cluster("as it was", check=True),
         task("cluster_lock_info", "the lock is free", name="lab", namespace="clusters"),
         cluster("predict the end", check=True, state="absent"),
-        cluster("remove it", state="absent", wait=True, wait_timeout=120),
+        cluster("remove it", state="absent", wait=True, wait_timeout=300),
         cluster("remove it again", state="absent"),
     ]
     played = play(tmp_path, tasks, defaults={"kubeconfig": str(lab.kubeconfig)}, secrets={"pull_secret": PULL_SECRET})
@@ -184,7 +184,7 @@ def test_examples_of_resources_in_a_real_cluster(hub: Access, tmp_path: Path) ->
     """Here an API server runs behind the HostedCluster."""
     hub.kubectl("create", "namespace", "clusters")
     try:
-        made = cluster("make it", wait=True, wait_timeout=170)
+        made = cluster("make it", wait=True, wait_timeout=400)
         have, remove = examples("cluster_resources")
         again = {**have, "name": "again"}
         predicted = {**have, "name": "predict", "check_mode": True}

@@ -26,7 +26,10 @@ from ..support.ramen import policies
 
 ALL = sorted(file.stem for file in Path(next(iter(modules.__path__))).glob("*.py") if not file.stem.startswith("_"))
 PULL_SECRET = json.dumps({"auths": {"registry.example.com": {"auth": "hunter2-do-not-show"}}})
-WITHOUT_HUB = ("cluster_template_info", "vm_class_info", "platform_configuration_info", "platform_document_info", "platform_job")
+WITHOUT_HUB = (
+    *("cluster_order_proposal", "cluster_template_info", "vm_class_info"),
+    *("platform_configuration_info", "platform_document_info", "platform_job"),
+)
 # As the examples call it.
 NAMESPACE = "orders"
 # What the playbooks set for the tasks of a template, from the result of the first task.
@@ -96,7 +99,7 @@ def run_playbook(hub: Access, playbook: str) -> None:
     """Run the playbook that the rulebook would run."""
     settings = {"KUBECONFIG": str(hub.kubeconfig), "ANSIBLE_COLLECTIONS_PATH": str(Path(sys.prefix) / "collections")}
     command = [str(Path(sys.executable).parent / "ansible-playbook"), f"{COLLECTION}.{playbook}"]
-    values = {"cluster_order_name": "demo", "cluster_order_namespace": NAMESPACE, "cluster_wait_timeout": 120}
+    values = {"cluster_order_name": "demo", "cluster_order_namespace": NAMESPACE, "cluster_wait_timeout": 300}
     subprocess.run([*command, "-e", json.dumps(values)], env=os.environ | settings, capture_output=True, timeout=RUN_SECONDS, check=True)
 
 
@@ -115,6 +118,7 @@ def test_examples_of_reading_and_locking(hub: Access, tmp_path: Path) -> None:
         "cluster_order_info",
         "cluster_order_status",
         "cluster_order_upgrade",
+        "cluster_profile_info",
     )
     played = run(hub, tmp_path, [task for module in named for task in examples(module)])
     assert played.code == 0, played.output

@@ -422,7 +422,7 @@ def test_steps_of_a_run_are_repeatable_and_silent(hub: Access, kube: Kube, names
         task("cluster_order_prepare", "prepare the end", **prepared | {"step": "delete"}) | {"register": "third"},
         cluster("predict the end", "third", check=True, state="absent"),
         cluster("end", "third", state="absent"),
-        finished("finish the end", "third", step="delete", wait_timeout=60),
+        finished("finish the end", "third", step="delete", wait_timeout=300),
         task("cluster_order_status", "no order any more", **named),
     ]
     played = play(tmp_path, tasks, defaults={"kubeconfig": str(hub.kubeconfig)}, secrets={"pull_secret": PULL_SECRET})

@@ -109,10 +109,13 @@ def test_expired_term_is_not_renewed_although_no_other_holder_led(tasks: Tasks, 
 
 
 def test_lease_of_a_dead_holder_is_taken_over_when_it_has_expired(tasks: Tasks, documents: DocumentStore) -> None:
-    dead = Lease(documents.store, WORKLOAD, "dead", "dead-1", 3)
-    assert dead.try_acquire()
+    living = Lease(documents.store, WORKLOAD, "dead", "dead-1", 600)
+    assert living.try_acquire()
     assert tasks.reason("s3_lock", holder="west", wait_timeout=0.5) == "LeaseHeld"
-    assert tasks.values("s3_lock", "changed", "epoch", holder="west", wait_timeout=120) == [True, 2]
+    living.release()
+    dead = Lease(documents.store, WORKLOAD, "dead", "dead-2", 3)
+    assert dead.try_acquire()
+    assert tasks.values("s3_lock", "changed", "epoch", holder="west", wait_timeout=120) == [True, 3]
     assert not dead.acting()
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.extensions.sandbox.certificates import Authority
 from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
@@ -215,11 +215,12 @@ def test_revoked_token_is_unauthorized_until_the_secret_has_another(secrets: Sec
     hub.kube.delete(service_account(namespace, account))
     hub.kube.create(service_account(namespace, account))
     clients, cluster = secrets.clients(), secrets.put("hub", with_user(hub, token=revoked))
-    health = check(clients, cluster)
-    assert (health.reason, health.reachable, health.authenticated) == ("Unauthorized", True, False)
+    # The server knows accounts from its cache.
+    health = until(lambda: (found := check(clients, cluster)).reason != "Healthy" and found, "the token is refused")
+    assert health and (health.reason, health.reachable, health.authenticated) == ("Unauthorized", True, False)
 
     secrets.put("hub", with_user(hub, token=create_token(hub.kube, namespace, account)))
-    assert check(clients, cluster).reason == "Healthy"
+    until(lambda: check(clients, cluster).reason == "Healthy", "the token of the new account is accepted")
 
 
 def test_connection_is_reused_until_its_secret_changes(secrets: Secrets, hub: Access, namespace: str, account: str) -> None:

@@ -99,7 +99,7 @@ def samples() -> list[dict[str, Any]]:
         vrg = {"kind": "VolumeReplicationGroup", "metadata": metadata, "spec": spec | more | {"replicationState": state}}
         found.append(vrg | {"status": group_status(vrg, observed, now)})
     cluster = {"kind": "DRCluster", "metadata": {"name": "east", "generation": 1}, "spec": {"s3ProfileName": "s3-east", "region": "north"}}
-    return [*found, cluster | {"status": drcluster_status(cluster, True, True, True, now)}]
+    return [*found, cluster | {"status": drcluster_status(cluster, True, True, now)}]
 
 
 @pytest.mark.parametrize("ours", [pytest.param(True, id="ours"), pytest.param(False, id="ramens", marks=pytest.mark.ramen_crds)])

@@ -207,8 +207,9 @@ def test_faults_of_the_namespace_hold_for_groups_created_later(application: Prot
     application.fault("west", "restore-error")
     application.until_condition("west", "ClusterDataReady", "False", "Error")
     assert application.status("west")["state"] == "Unknown"
-    application.fault("west", "protect=2")
+    application.fault("west", "protect=3600")
     application.until_condition("west", "DataReady", "False", "Progressing")
+    application.fault("west", "protect=1")
     application.until_state("west", "Primary")
 
 
@@ -249,26 +250,15 @@ def test_deleted_groups_take_their_uploads_and_copies_with_them(application: Pro
 def test_fenced_cluster_loses_its_volumes_until_it_is_unfenced(application: Protected, dr_sites: dict[str, Access]) -> None:
     application.deploy("east", "west", sync={})
     west = dr_sites["west"].kube
-    cluster = {"apiVersion": RAMEN, "kind": "DRCluster", "metadata": {"name": "east"}, "spec": {"s3ProfileName": "s3-east"}}
-    cluster = west.create(cluster)
-
-    def fenced(status: str, reason: str) -> bool:
-        item = dr_sites["west"].get("drcluster", "east")
-        conditions = {entry["type"]: entry for entry in item.get("status", {}).get("conditions", [])}
-        known = conditions.get("Fenced", {})
-        current = known.get("observedGeneration") == item["metadata"]["generation"]
-        return current and (known["status"], known["reason"]) == (status, reason)
-
+    spec = {"driver": "csi.example.com", "cidrs": ["10.0.1.0/24"], "fenceState": "Fenced"}
+    metadata = {"name": "network-fence-east"}
+    fence = west.create({"apiVersion": "csiaddons.openshift.io/v1alpha1", "kind": "NetworkFence", "metadata": metadata, "spec": spec})
     try:
-        soon(lambda: fenced("False", "Clean"), "the cluster is clean")
-        west.patch(cluster, {"spec": {"clusterFence": "Fenced"}}, checked=False)
-        soon(lambda: fenced("True", "Fenced"), "the cluster is fenced")
         soon(lambda: not application.app.runs(dr_sites["east"].kube), "the application has lost its volume")
-        west.patch(cluster, {"spec": {"clusterFence": "Unfenced"}}, checked=False)
-        soon(lambda: fenced("False", "Unfenced"), "the cluster is unfenced")
+        west.patch(fence, {"spec": {"fenceState": "Unfenced"}}, checked=False)
         application.until_running("east")
     finally:
-        west.delete(cluster)
+        west.delete(fence)
 
 
 def test_storage_maintenance_is_activated_for_a_failover_that_needs_it(application: Protected, dr_sites: dict[str, Access]) -> None:

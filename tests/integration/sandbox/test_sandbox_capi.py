@@ -20,7 +20,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Pr
 from ansible_collections.openfleet.clusters.extensions.sandbox.screen import UserError
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 
-PATIENCE_SECONDS = 300
+PATIENCE_SECONDS = 900
 
 
 @pytest.fixture

@@ -92,13 +92,19 @@ def agents_on(hub: Access) -> Iterator[Agents]:
 
 @contextlib.contextmanager
 def site_agents(hub: Access) -> Iterator[Agents]:
-    """A new namespace for Agents, which the settings of the site name as its inventory."""
+    """A new namespace for Agents, which the settings of the site name as its inventory. Afterwards all settings are as before."""
     with agents_on(hub) as found:
+        before = _settings(hub.kube)
         configure(hub.kube, agent_namespace=found.namespace)
         try:
             yield found
         finally:
-            configure(hub.kube, agent_namespace=None, infrastructure=None)
+            hub.kube.patch(SETTINGS, {"data": dict.fromkeys(_settings(hub.kube)) | before}, checked=False)
+
+
+def _settings(kube: Kube) -> Object:
+    data: Object = kube.get("v1", "ConfigMap", CONFIG_MAP, SITE_NAMESPACE).get("data") or {}
+    return data
 
 
 def configure(kube: Kube, **settings: Any) -> None:

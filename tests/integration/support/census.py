@@ -17,6 +17,7 @@ from .orders import Orders
 
 PASSING = ("ComponentStatus", "Event")  # they come and go by themselves
 NAMESPACE = "Namespace"
+CREATED_BY_KUBERNETES = {"ServiceAccount": "default", "ConfigMap": "kube-root-ca.crt"}  # in every namespace, a moment after it
 
 
 @dataclass(frozen=True)
@@ -42,22 +43,35 @@ class Census:
         return f"{item['kind']} {item['metadata'].get('namespace', '')} {item['metadata']['name']}"
 
     def take(self) -> set[str]:
+        """The names of all objects, once each new namespace has what Kubernetes creates in it."""
+        until(self._is_settled, "each namespace has its account and its certificate")
+        return self._names()
+
+    def _is_settled(self) -> bool:
+        kube = self.hub.kube
+        active = {item["metadata"]["name"] for item in kube.list_all("v1", NAMESPACE) if item["status"]["phase"] == "Active"}
+        return all(
+            active <= {item["metadata"]["namespace"] for item in kube.list_all("v1", kind, field_selector=f"metadata.name={name}")}
+            for kind, name in CREATED_BY_KUBERNETES.items()
+        )
+
+    def _names(self) -> set[str]:
         return {self.name(item) for item in self.objects()}
 
     def assert_equal(self, before: set[str], stays: set[str], *namespaces: str) -> None:
         """Nothing of these namespaces is lost, and on the whole hub nothing is new but what stays. Namespaces take a while to end."""
         with contextlib.suppress(UserError):
-            until(lambda: self._new(before) == stays, "the hub is as before", 60)
+            until(lambda: self._new(before) == stays, "the hub is as before")
         new, lost = self._new(before), self._lost(before, (*namespaces, SITE_NAMESPACE, "default", "kube-system"))
         assert new == stays, f"new: {new - stays}, not there: {stays - new}"
         assert not lost, lost
 
     def _new(self, before: set[str]) -> set[str]:
-        return self.take() - before
+        return self._names() - before
 
     def _lost(self, before: set[str], namespaces: Iterable[str]) -> set[str]:
         mine = {"", *namespaces}
-        gone = {tuple(name.split(" ")) for name in before - self.take()}
+        gone = {tuple(name.split(" ")) for name in before - self._names()}
         return {" ".join(each) for each in gone if (each[2] if each[0] == NAMESPACE else each[1]) in mine}
 
 

@@ -25,9 +25,9 @@ def install(hub: Access) -> None:
     hub.kubectl("apply", "-k", str(MANIFESTS))
 
 
-def account_kubeconfig(hub: Access, server: str, file: Path) -> Path:
-    """What a pod of the Deployment would connect with, as a kubeconfig: a token of its service account, and its own namespace."""
-    account = manifest("service_account")["metadata"]
+def account_kubeconfig(hub: Access, server: str, file: Path, account_manifest: str = "service_account") -> Path:
+    """What a pod of a Deployment would connect with, as a kubeconfig: a token of its service account, and its own namespace."""
+    account = manifest(account_manifest)["metadata"]
     token = hub.kubectl("create", "token", account["name"], "-n", account["namespace"]).stdout.strip()
     config = {
         "apiVersion": "v1",

@@ -43,6 +43,8 @@ def installed(hub: Access, crds: Sequence[Object]) -> Iterator[None]:
             kube.delete(crd)
         for crd in added:
             until(lambda crd=crd: kube.find(*CRD, crd["metadata"]["name"]) is None, "the CRD is deleted")  # type: ignore[misc]
+            # Or the next test could take the last answers under this CRD for the first ones under its own.
+            until(lambda crd=crd: not _is_served(hub, crd), f"{crd['spec']['names']['kind']} is not served")  # type: ignore[misc]
 
 
 def _is_served(hub: Access, crd: Object) -> bool:

@@ -17,6 +17,8 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.le
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import History, StateStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import State as StateDocument
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.term import begin_term
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.fencing import fence_name
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.kinds import CSI_ADDONS, NETWORK_FENCE
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.modes import Modes
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.reconcile import Reconciler, Result
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
@@ -24,20 +26,31 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.registry.model 
 from ansible_collections.openfleet.clusters.plugins.module_utils.registry.store import RegistryStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import connect
 
-from .kubeconfigs import create_account, create_token, put_kubeconfig, with_user
+from .kubeconfigs import create_account, create_token, put_kubeconfig, until_granted, with_user
 from .manifests import manifest
 from .replication import RAMEN, Protected
 
 POLICY = "east-west"
 ACCOUNTS = ("peer", "controller")
+# What Ramen reads to fence a cluster.
+STORAGE = {
+    f"drcluster.ramendr.openshift.io/storage-{name}": value
+    for name, value in {
+        "driver": "csi.example.com",
+        "clusterid": "storage",
+        "secret-name": "csi",
+        "secret-namespace": "storage",
+    }.items()
+}
 SECONDS = 120.0  # what a busy machine may need
 
 
 class Recovery:
     """The DRPlacementControl `app` of a protected application, and one process for each cluster."""
 
-    def __init__(self, application: Protected, bucket: Mapping[str, str]) -> None:
+    def __init__(self, application: Protected, bucket: Mapping[str, str], interval: str = "1m") -> None:
         self.application = application
+        self._interval = interval  # an empty one is synchronous
         self.namespace = application.namespace
         self.sites = application.sites
         self.options = dict(bucket)
@@ -59,11 +72,12 @@ class Recovery:
         """What a cluster has before anything is protected. Each has its own copy of it all."""
         for peer in self.sites:
             put_kubeconfig(site.kube, namespace, f"{peer}-kubeconfig", self.peer_kubeconfig(peer))
-            spec = {"region": peer, "s3ProfileName": profile_of(peer)}
-            site.kube.apply({"apiVersion": RAMEN, "kind": "DRCluster", "metadata": {"name": peer}, "spec": spec}, force=True)
+            spec = {"region": peer, "s3ProfileName": profile_of(peer), "cidrs": [f"10.0.{len(peer)}.0/24"]}
+            metadata = {"name": peer, "annotations": STORAGE}
+            site.kube.apply({"apiVersion": RAMEN, "kind": "DRCluster", "metadata": metadata, "spec": spec}, force=True)
         entries = [{"name": peer, "kubeconfig_secret": f"{peer}-kubeconfig"} for peer in self.sites]
         RegistryStore(site.kube, REGISTRY).register(namespace, "peers", entries)
-        policy = {"drClusters": list(self.sites), "schedulingInterval": "1m"}
+        policy = {"drClusters": list(self.sites), "schedulingInterval": self._interval}
         site.kube.apply({"apiVersion": RAMEN, "kind": "DRPolicy", "metadata": {"name": POLICY}, "spec": policy}, force=True)
 
     def settings(self, site: str, **settings: str) -> None:
@@ -90,6 +104,12 @@ class Recovery:
 
     def has_drpc(self, site: str) -> bool:
         return self._processes[site].kube.find(RAMEN, "DRPlacementControl", "app", self.namespace) is not None
+
+    def status(self, site: str) -> Object:
+        """The status of the copy, also while it comes and goes: empty without one."""
+        found: Object = self._processes[site].kube.find(RAMEN, "DRPlacementControl", "app", self.namespace) or {}
+        status: Object = found.get("status") or {}
+        return status
 
     def conditions(self, site: str) -> dict[str, tuple[str, str]]:
         return {item["type"]: (item["status"], item["reason"]) for item in self.drpc(site)["status"]["conditions"]}
@@ -156,13 +176,14 @@ def install_roles(kube: Kube, namespace: str) -> dict[str, str]:
         subjects = [{"kind": "ServiceAccount", "name": "controller", "namespace": namespace}]
         for item in (role, binding | {"subjects": subjects}):
             kube.apply(item | {"metadata": item["metadata"] | {"namespace": where}}, force=True)
+        until_granted(kube, namespace, "controller", role, where)
     return tokens
 
 
 @contextlib.contextmanager
-def recovery(application: Protected, bucket: Mapping[str, str]) -> Iterator[Recovery]:
+def recovery(application: Protected, bucket: Mapping[str, str], interval: str = "1m") -> Iterator[Recovery]:
     """Afterwards nothing is left on the clusters, whatever the test did."""
-    created = Recovery(application, bucket)
+    created = Recovery(application, bucket, interval)
     try:
         yield created
     finally:
@@ -177,6 +198,8 @@ def clean_up(kube: Kube, application: Protected) -> None:
         kube.patch(found, {"metadata": {"finalizers": None}}, checked=False)
     for kind, name in (("DRPolicy", POLICY), *(("DRCluster", name) for name in application.sites)):
         kube.delete({"apiVersion": RAMEN, "kind": kind, "metadata": {"name": name}})
+    for name in application.sites:
+        kube.delete({"apiVersion": CSI_ADDONS, "kind": NETWORK_FENCE, "metadata": {"name": fence_name(name)}})
     for account in ACCOUNTS:
         metadata = {"name": f"{application.namespace}-{account}"}
         kube.delete({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": metadata})

@@ -26,7 +26,8 @@ from .orders import Orders
 TOKEN = "only-for-tests"  # noqa: S105 - made up
 RULEBOOK = "openfleet.clusters.cluster_fulfillment"
 COLLECTIONS = Path(sys.prefix) / "collections"
-START_SECONDS = 120
+START_SECONDS = 300
+ANSWER_SECONDS = 120  # what a busy machine may need
 MARK = "OPENFLEET_TEST_ENGINE"
 
 
@@ -153,7 +154,7 @@ class Engine:
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum of a metric's values that have these labels."""
-        text = urllib3.request("GET", f"http://127.0.0.1:{self.health_port}/metrics", timeout=10).data.decode()
+        text = urllib3.request("GET", f"http://127.0.0.1:{self.health_port}/metrics", timeout=ANSWER_SECONDS).data.decode()
         wanted = [f'{key}="{value}"' for key, value in labels.items()]
         lines = [line for line in text.splitlines() if re.match(rf"{name}(\{{|\s)", line)]
         return sum(float(line.rpartition(" ")[2]) for line in lines if all(entry in line for entry in wanted))
@@ -164,7 +165,7 @@ class Engine:
         body = order if isinstance(order, bytes) else json.dumps(order).encode()
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         url = f"http://127.0.0.1:{self.port}/{endpoint}"
-        return self._senders.request("POST", url, body=body, headers=headers, **{"timeout": 10} | settings).status
+        return self._senders.request("POST", url, body=body, headers=headers, **{"timeout": ANSWER_SECONDS} | settings).status
 
     def cut_off(self, endpoint: str, order: Any, share: float, after: float = 0.0) -> None:
         """The same from a sender whose connection breaks, so many seconds after this share of the body was sent."""

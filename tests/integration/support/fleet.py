@@ -8,9 +8,17 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.timestamps import format_time
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.hub_report import (
+    CONFIG_MAP,
+    KEY,
+    LEASE,
+    Check,
+    HubReport,
+    OfferedTemplate,
+)
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds import (
     API_VERSION,
     ASSIGNMENT,
@@ -40,6 +48,10 @@ class Fleet:
     def home(self) -> Kube:
         return self.access.kube
 
+    def source_arguments(self) -> dict[str, Any]:
+        """Of an event source whose site is the namespace of the test, so that the sources of several tests do not elect one leader."""
+        return {"kubeconfig": str(self.access.kubeconfig), "site_namespace": self.namespace}
+
     def add_hub(self, name: str, clusters: int = 10, nodes: int = 10, **spec: Any) -> str:
         """A hub that reports as its agent would: ready, with one template."""
         full = f"{self.namespace}-{name}"
@@ -53,7 +65,21 @@ class Fleet:
         ready = {"type": "Ready", "status": "True", "reason": "ChecksPassed", "message": "", "lastTransitionTime": now}
         status = {"heartbeat": "2099-01-01T00:00:00Z", "templates": [{"name": TEMPLATE}], "conditions": [ready]}
         self.home.patch(created, {"status": status}, subresource="status", strict=True)
+        self.renew(full, datetime(2099, 1, 1, tzinfo=UTC))
+        self.report_hub(full, HubReport((Check("crds", passed=True),), templates=(OfferedTemplate(TEMPLATE),)))
         return full
+
+    def renew(self, hub: str, at: datetime | None = None) -> None:
+        """The heartbeat of the hub's agent."""
+        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": LEASE, "namespace": hub_namespace(hub)}}
+        renewed = (at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        self.home.apply(lease | {"spec": {"holderIdentity": "agent", "renewTime": renewed}}, force=True)
+
+    def report_hub(self, hub: str, report: HubReport | str) -> None:
+        """The report of the hub's agent."""
+        metadata = {"name": CONFIG_MAP, "namespace": hub_namespace(hub)}
+        text = report if isinstance(report, str) else report.to_json()
+        self.home.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {KEY: text}}, force=True)
 
     def set_quota(self, namespace: str | None = None, **spec: Any) -> None:
         metadata = {"name": QUOTA_NAME, "namespace": namespace or self.namespace}
@@ -80,7 +106,8 @@ class Fleet:
         return found["status"], found["reason"], found["message"]
 
     def resize(self, name: str, nodes: int) -> None:
-        self.home.patch(self.cluster(name), {"spec": {"nodeSets": {"workers": {"class": "fc430", "size": nodes}}}})
+        changes = {"spec": {"nodeSets": {"workers": {"class": "fc430", "size": nodes}}}}
+        self.home.patch(self.cluster(name), changes, checked=False)  # an engine may write the status meanwhile
 
     def quota(self, namespace: str | None = None) -> Object:
         status: Object = self.home.get(API_VERSION, QUOTA, QUOTA_NAME, namespace or self.namespace).get("status") or {}
@@ -96,19 +123,21 @@ class Fleet:
     def report(self, name: str, nodes: int, **status: Any) -> None:
         """Report as the agent of the hub would, about the present spec of the assignment."""
         uid = self.cluster(name)["metadata"]["uid"]
-        item = next(each for each in self.assignments() if each["metadata"]["name"] == uid)
+        item = until(lambda: next((each for each in self.assignments() if each["metadata"]["name"] == uid), None), "the assignment", 60)
         sets = {"workers": {"class": "fc430", "size": nodes, "ready": nodes}}
         known = {"observedGeneration": item["metadata"]["generation"], "nodeSets": sets}
-        self.home.patch(item, {"status": known | status}, subresource="status", strict=True)
+        self.home.patch(item, {"status": known | status}, subresource="status", strict=True, checked=False)
 
     def records(self) -> list[Object]:
         return list(self.home.list_all(API_VERSION, RECORD, self.namespace))
 
     def clean_up(self) -> None:
-        """Hubs and their namespaces, and what would keep the namespace of the tenant."""
-        for item in self.home.list_all(API_VERSION, CLUSTER, self.namespace):
-            if item["metadata"].get("finalizers"):
-                self.home.patch(item, {"metadata": {"finalizers": None}}, checked=False)
+        """Hubs with their namespaces, clusters and records: an engine follows all namespaces, so the next test would meet them."""
+        for kind in (CLUSTER, RECORD):
+            for item in self.home.list_all(API_VERSION, kind, self.namespace):
+                if item["metadata"].get("finalizers"):
+                    self.home.patch(item, {"metadata": {"finalizers": None}}, checked=False)
+                self.home.delete(item)
         for name in self.hubs:
             self.home.delete({"apiVersion": API_VERSION, "kind": HUB, "metadata": {"name": name}})
             self.home.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": hub_namespace(name)}})

@@ -1,7 +1,7 @@
 """Runs of the playbooks' steps in this process: the actions and the tasks of our templates, called as a playbook's tasks call them.
 
-Ansible itself is not here: no hosts, no hooks, no tasks of other collections, no output, and nothing renews a lock. `Orders.play` is for
-those.
+Ansible itself is not here: no hosts, no hooks, no tasks of other collections, no output, and nothing renews a lock, which lasts for an
+hour instead. `Orders.play` is for those.
 """
 
 from __future__ import annotations
@@ -26,12 +26,15 @@ from ansible_collections.openfleet.clusters.plugins.action import (
     cluster_order_adopt,
     cluster_order_finish,
     cluster_order_prepare,
+    cluster_order_proposal,
     cluster_order_upgrade,
+    cluster_profile_info,
+    hub_preparation,
 )
-from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import ORDERS
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
-from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import Lock
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import Lock, acquire
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.run_process import RunProcess
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders import prepare
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import find_templates
 
 ENTRIES = {"provision": "install", "post_install": "post_install", "delete": "delete"}
@@ -51,7 +54,7 @@ def _templates(_paths: Sequence[str]) -> Any:
 
 
 class NoRenewer:
-    """Stands for the process that renews the locks of a run: it starts none, so the locks expire."""
+    """Stands for the process that renews the locks of a run: it starts none. The locks last longer than any test instead."""
 
     def __init__(self, _options: Mapping[str, Any], run: RunProcess, _seconds: float = 0, **_more: bool) -> None:
         self.run = run
@@ -70,11 +73,20 @@ class NoRenewer:
 
 
 # What the actions ask Ansible's own process for: where collections are, whether a role can be read, and a process that renews locks.
-for _module in (cluster_order_adopt, cluster_order_prepare, cluster_order_finish, cluster_order_upgrade):
+for _module in (
+    cluster_order_adopt,
+    cluster_order_prepare,
+    cluster_order_finish,
+    cluster_order_proposal,
+    cluster_order_upgrade,
+    cluster_profile_info,
+    hub_preparation,
+):
     _module.AnsibleCollectionConfig = SimpleNamespace(collection_paths=[])  # type: ignore[attr-defined]
     _module.find_templates = _templates  # type: ignore[attr-defined]
 cluster_order_prepare.RoleCheck = lambda _loader: SimpleNamespace(problem=lambda _role, _entry: None)  # type: ignore[attr-defined]
 cluster_order_prepare.Renewer = NoRenewer  # type: ignore[attr-defined,misc,assignment]
+prepare.acquire = functools.partial(acquire, duration=3600)  # type: ignore[assignment]
 
 
 def act(module: str, arguments: Mapping[str, Any], *, check: bool = False, variables: Mapping[str, Any] | None = None) -> Object:
@@ -239,9 +251,9 @@ class InProcessRun:
             self._run_role(arguments["name"], arguments.get("tasks_from", "main"), scope, facts)
         else:
             assert module.startswith(COLLECTION), f"{module} needs a playbook"
-            arguments = self._rendered(_module_defaults(module), scope | facts) | arguments
             check = bool(self._rendered(task.get("check_mode", self.check), scope | facts | {"ansible_check_mode": self.check}))
-            answer = self._act(module.removeprefix(f"{COLLECTION}."), arguments, scope, check=check)
+            # The variables of an order are all in one, as the playbooks have them.
+            answer = self._act(module.removeprefix(f"{COLLECTION}."), arguments, scope | {"cluster_variables": scope}, check=check)
             answer.setdefault("failed", False)
             failed = self._holds(task["failed_when"], scope | facts | {task["register"]: answer}) if "failed_when" in task else None
             if answer["failed"] if failed is None else failed:
@@ -256,9 +268,8 @@ class InProcessRun:
 
     @staticmethod
     def _rendered(value: Any, variables: Object) -> Any:
-        # The defaults of modules refer to the variables of an order as the playbooks have them.
         with _templating:
-            return Templar(loader=DataLoader(), variables=variables | {"cluster_variables": variables}).template(value)
+            return Templar(loader=DataLoader(), variables=dict(variables)).template(value)
 
     @staticmethod
     def _holds(condition: Any, variables: Object) -> bool:
@@ -276,15 +287,6 @@ class InProcessRun:
 def _action_groups() -> Object:
     groups: Object = _loaded(HERE / "meta/runtime.yml", {})["action_groups"]
     return groups
-
-
-@functools.cache
-def _module_defaults(module: str) -> Object:
-    """What the playbooks set for this module in the tasks of templates."""
-    groups, plays = _action_groups(), _loaded(HERE / "playbooks/imports/run_step.yml", [])
-    declared = next(play for play in plays if play["name"] == "Run the templates")["module_defaults"]
-    mine = [f"group/{COLLECTION}.{name}" for name in ("cluster", "cluster_write") if module.removeprefix(f"{COLLECTION}.") in groups[name]]
-    return {name: value for group in mine for name, value in declared[group].items() if name not in ORDERS}
 
 
 def _loaded(file: Path, default: Any) -> Any:

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import yaml
-from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import CONNECTIONS, TRIES, Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.transport import Transport
@@ -43,7 +43,7 @@ def put_kubeconfig(kube: Kube, namespace: str, name: str, content: Any) -> None:
 
 
 def create_account(kube: Kube, namespace: str, name: str, role: str = "view") -> None:
-    """Create a service account, with a role in the whole cluster."""
+    """Create a service account, with a role in the whole cluster that is in force."""
     kube.create(service_account(namespace, name))
     if role:
         binding = {
@@ -54,6 +54,16 @@ def create_account(kube: Kube, namespace: str, name: str, role: str = "view") ->
             "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": name}],
         }
         kube.create(binding)
+        until_granted(kube, namespace, name, kube.get(f"{RBAC}/v1", "ClusterRole", role))
+
+
+def until_granted(kube: Kube, namespace: str, name: str, role: Object, where: str = "") -> None:
+    """Wait until the server knows that the service account has the role, in one namespace or everywhere: at first it refuses requests."""
+    rule, user = role["rules"][0], f"system:serviceaccount:{namespace}:{name}"
+    attributes = {"group": rule["apiGroups"][0], "resource": rule["resources"][0], "verb": rule["verbs"][0], "namespace": where}
+    spec = {"user": user, "resourceAttributes": attributes}
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "metadata": {}, "spec": spec}
+    until(lambda: kube.create(review)["status"]["allowed"], f"the server knows the permissions of {name}")
 
 
 def service_account(namespace: str, name: str) -> Object:

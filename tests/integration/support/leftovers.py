@@ -24,6 +24,9 @@ SHARED_NAMESPACES = ("default", "kube-system", "openfleet-system")
 OWN = f"test-{os.getpid()}-"  # in the name of a test's namespace, and of what is named after it: no other test meets that
 # The first test with orders of OSAC's API group creates both.
 KEPT = {"ClusterRole /openfleet-clusters-tenant.osac.openshift.io", "CustomResourceDefinition /clusterorders.osac.openshift.io"}
+# What Kubernetes itself creates in each namespace, some time after the namespace.
+KEPT |= {f"ConfigMap {namespace}/kube-root-ca.crt" for namespace in SHARED_NAMESPACES}
+KEPT |= {f"ServiceAccount {namespace}/default" for namespace in SHARED_NAMESPACES}
 
 
 class Leftovers:

@@ -24,8 +24,18 @@ class Link:
         self.port = 0
 
     def cut(self, *, refuse: bool) -> None:
-        """Either every connection breaks and none begins, or packets are dropped until the link is healed: then they arrive late."""
-        self._loop.call_soon_threadsafe(self._cut, refuse)
+        """Either every connection breaks and none begins, or packets are dropped until the link is healed: then they arrive late.
+
+        When this returns, nothing passes any more.
+        """
+        is_cut = threading.Event()
+
+        def cut() -> None:
+            self._cut(refuse)
+            is_cut.set()
+
+        self._loop.call_soon_threadsafe(cut)
+        assert is_cut.wait(60), "the thread of the links does not run"
 
     def heal(self) -> None:
         self._loop.call_soon_threadsafe(self._heal)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.config import target
 
@@ -19,24 +20,39 @@ class Killed(BaseException):
 def connect(options: Mapping[str, Any], *rest: Any) -> Kube:
     """To be used as `Kube.connect`: mortal for a run that `dies_at` has started in this thread, an ordinary one for others."""
     kube = Kube(target(options), *rest)
+    _make_mortal(kube)
+    return kube
+
+
+def make_all_mortal(patch: pytest.MonkeyPatch) -> None:
+    """As `connect`, for every connection of a run: also those into clusters."""
+    initialize = Kube.__init__
+
+    def initialize_mortal(kube: Kube, *arguments: Any, **options: Any) -> None:
+        initialize(kube, *arguments, **options)
+        _make_mortal(kube)
+
+    patch.setattr(Kube, "__init__", initialize_mortal)
+
+
+def _make_mortal(kube: Kube) -> None:
     writes_left = getattr(_current, "writes_left", None)
     if writes_left is not None:
         kube._transport.request = _mortal(kube._transport.request, writes_left)  # type: ignore[method-assign]  # noqa: SLF001
-    return kube
 
 
 def _mortal(request: Callable[..., Any], writes_left: list[int]) -> Callable[..., Any]:
     """The requests of a run that dies at a write; the count is over all connections of the run.
 
-    Events do not count: nothing depends on them, so a death at one is a death before the next write.
+    Events do not count: nothing depends on them, so a death at one is a death before the next write. Dry runs write nothing.
     """
 
-    def send(method: str, path: str, *arguments: Any, **options: Any) -> Any:
-        if method != "GET" and "/events" not in path:
+    def send(method: str, path: str, what: str, query: Mapping[str, str] | None = None, *arguments: Any, **options: Any) -> Any:
+        if method != "GET" and "/events" not in path and not (query or {}).get("dryRun"):
             writes_left[0] -= 1
         if writes_left[0] <= 0:
             raise Killed
-        return request(method, path, *arguments, **options)
+        return request(method, path, what, query, *arguments, **options)
 
     return send
 

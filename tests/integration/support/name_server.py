@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import dns.exception
 import dns.message
 import dns.query
 import dns.rdatatype
@@ -63,14 +64,14 @@ class NameServer:
 
     def values(self, name: str, kind: str = "A") -> set[str]:
         """What the server answers."""
-        answer = dns.query.tcp(dns.message.make_query(f"{name}.", kind), "127.0.0.1", port=self.port, timeout=10)
+        answer = dns.query.tcp(dns.message.make_query(f"{name}.", kind), "127.0.0.1", port=self.port, timeout=60)
         return {item.to_text() for rrset in answer.answer if rrset.rdtype == dns.rdatatype.from_text(kind) for item in rrset}
 
     def records(self) -> set[str]:
         """The whole zone, without the serial number that grows with each update."""
         keyring = dns.tsigkeyring.from_text({KEY_NAME: self.key})
         transfer = dns.query.xfr(
-            "127.0.0.1", ZONE, port=self.port, keyring=keyring, keyname=KEY_NAME, keyalgorithm="hmac-sha256", timeout=10
+            "127.0.0.1", ZONE, port=self.port, keyring=keyring, keyname=KEY_NAME, keyalgorithm="hmac-sha256", timeout=60
         )
         sets = [rrset for message in transfer for rrset in message.answer if rrset.rdtype != dns.rdatatype.SOA]
         return {rrset.to_text() for rrset in sets}
@@ -105,6 +106,6 @@ def name_server(folder: Path) -> Iterator[NameServer]:
 
 def _answers(process: subprocess.Popen[bytes], folder: Path, server: NameServer) -> bool:
     assert process.poll() is None, (folder / "knot.log").read_text(encoding="utf-8")
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", server.port), 1):
+    with contextlib.suppress(OSError, dns.exception.Timeout), socket.create_connection(("127.0.0.1", server.port), 1):
         return bool(server.values(f"ns.{ZONE}"))
     return False

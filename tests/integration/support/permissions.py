@@ -98,10 +98,14 @@ class Recorder:
             request.method, f"{self._server}{request.raw_path}", headers=headers, data=body or None, allow_redirects=False
         ) as answer:
             permissions = permissions_used(request.method, request.path, request.query, answer.status)
-            (self.refused if answer.status == 403 else self.used).update(permissions)
+            refusal = await answer.read() if answer.status == 403 else b""
+            # A namespace that is being deleted refuses new objects after the permission was checked.
+            is_refused = answer.status == 403 and b"because it is being terminated" not in refusal
+            (self.refused if is_refused else self.used).update(permissions)
             kept = {key: value for key, value in answer.headers.items() if key.lower() not in HOP_BY_HOP}
             passed = web.StreamResponse(status=answer.status, headers=kept)
             await passed.prepare(request)
+            await passed.write(refusal)
             async for chunk in answer.content.iter_any():
                 await passed.write(chunk)
             await passed.write_eof()

@@ -18,7 +18,7 @@ Task = dict[str, Any]
 
 COLLECTION = "openfleet.clusters"
 GROUP = f"group/{COLLECTION}.kubernetes"
-RUN_SECONDS = 300
+RUN_SECONDS = 900
 
 # Writes down what each task answered, as Ansible would show it.
 RECORDER = """

@@ -34,6 +34,8 @@ def policies(hub: Access) -> Iterator[None]:
             kube.delete(crd)
         for crd in crds:
             until(lambda name=crd["metadata"]["name"]: kube.find(*CRD, name) is None, "the CRD is deleted")  # type: ignore[misc]
+        for kind in KINDS:
+            until(lambda kind=kind: not _is_served(kube, kind), f"{kind} is not served")  # type: ignore[misc]
 
 
 def _is_served(kube: Kube, kind: str) -> bool:

@@ -97,6 +97,14 @@ class Source:
     def enqueue(self, namespace: str, name: str) -> None:
         self.loop.call_soon_threadsafe(self.controller.enqueue, OrderName(namespace, name))
 
+    def state(self) -> State:
+        """As its own event loop sees it, which changes what is counted."""
+
+        async def read() -> State:
+            return self.controller.state()
+
+        return asyncio.run_coroutine_threadsafe(read(), self.loop).result(300)
+
     def writes(self) -> int:
         return int(self.metrics.registry.get_sample_value("openfleet_orders_status_writes_total") or 0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import selectors
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 
@@ -289,7 +290,7 @@ async def _burst(monkeypatch: pytest.MonkeyPatch) -> None:
         clock = 100.0 + 0.02 * step
         queue.add_coalesced(BLUE)
         queue.add_coalesced(GREEN) if step == 1 else None
-    window = workqueue.BURST_WINDOW_SECONDS
+    window = workqueue.WINDOW_SECONDS
     assert delays == [round(window - 0.02 * step, 3) for step in range(1, 5)], "the others wait for the end of the window"
     assert len(queue) == 2, "another key has a window of its own"
     clock = 100.0 + window
@@ -317,3 +318,68 @@ async def _twenty_changes() -> int:
 
 def test_a_burst_is_handled_twice_and_nothing_of_it_is_lost() -> None:
     assert asyncio.run(_twenty_changes()) == 3
+
+
+class SkippedTime(selectors.SelectSelector):
+    """Instead of waiting it moves the time on."""
+
+    now = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        self.now += max(timeout or 0.0, 0.0)
+        return super().select(0)
+
+
+class SkippingLoop(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        self._skipped = SkippedTime()
+        super().__init__(self._skipped)
+
+    def time(self) -> float:
+        return self._skipped.now
+
+
+async def _handled(changes: list[float]) -> list[tuple[float, int]]:
+    """When an object that changes at these times is handled, and after how many changes."""
+    loop = asyncio.get_running_loop()
+    seen = 0
+    handled: list[tuple[float, int]] = []
+
+    async def handle(_key: Key) -> None:
+        handled.append((round(loop.time(), 2), seen))
+        await asyncio.sleep(0.005)
+
+    def change() -> None:
+        nonlocal seen
+        seen += 1
+        queue.add_coalesced(BLUE)
+
+    queue = WorkQueue(handle, longest_window=1.0)
+    for at in changes:
+        loop.call_at(at, change)
+    async with working(queue):
+        await asyncio.sleep(changes[-1] + 10)
+    return handled
+
+
+def handled(changes: list[float]) -> list[tuple[float, int]]:
+    with asyncio.Runner(loop_factory=SkippingLoop) as runner:
+        return runner.run(_handled(changes))
+
+
+@pytest.mark.parametrize("lasts", [0.05, 0.2, 0.3, 0.5, 0.74])
+def test_a_burst_within_three_quarters_of_a_second_is_handled_three_times_at_most(lasts: float) -> None:
+    times = handled([1 + lasts * number / 19 for number in range(20)])
+    assert times[0] == (1.0, 1), "the first change is handled at once"
+    assert times[-1][1] == 20, "the last one too"
+    assert len(times) <= 3, times
+
+
+def test_changes_that_are_no_burst_are_handled_at_once() -> None:
+    assert handled([1.0, 1.3, 1.6]) == [(1.0, 1), (1.3, 2), (1.6, 3)]
+
+
+def test_an_object_that_never_rests_is_handled_once_a_longest_window() -> None:
+    times = handled([1 + 0.1 * number for number in range(100)])
+    assert len(times) <= 13, times
+    assert times[-1][1] == 100

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from ansible_collections.openfleet.clusters.extensions.dev import demo, demo_dr, dr_clusters
+from ansible_collections.openfleet.clusters.extensions.dev import demo, demo_dr, demo_fleet, dr_clusters
 from ansible_collections.openfleet.clusters.extensions.sandbox import gobuild
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -51,4 +51,12 @@ def test_closing_of_disaster_recovery_names_what_exists(capsys: pytest.CaptureFi
     assert gobuild.KUBERNETES_VERSION in built and str(dr_clusters.WORKLOAD) in built
     clusters = " ".join(f"--cluster {name}" for name in dr_clusters.CLUSTERS)
     assert f"\n  openfleet-sandbox up {clusters} --replication\n" in following
+    assert (ROOT / following.split()[-1]).is_file()
+
+
+def test_closing_of_a_fleet_names_what_exists(capsys: pytest.CaptureFixture[str]) -> None:
+    demo_fleet.summary()
+    built, _heading, following = capsys.readouterr().out.partition("\nTry next")
+    assert gobuild.KUBERNETES_VERSION in built
+    assert "\n  make serve\n" in following
     assert (ROOT / following.split()[-1]).is_file()

@@ -125,7 +125,7 @@ def test_page_of_event_sources_has_options_inside_options_and_examples(tmp_path:
     assert "       bucket: a" in lines
 
 
-@pytest.mark.parametrize("name", ["cluster_orders", "dr_placements", "s3_coordination"])
+@pytest.mark.parametrize("name", ["cluster_orders", "dr_placements", "fleet_agent", "s3_coordination"])
 def test_page_of_event_sources_has_each_of_ours(name: str) -> None:
     page = event_sources.page(ROOT / "extensions" / "eda" / "plugins" / "event_source")
     assert f"openfleet.clusters.{name} -- " in page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.dev import soak
@@ -48,3 +49,34 @@ def test_what_goes_on_beside_the_rounds_is_waited_for_and_ended_with_a_failed_ro
         assert endurance.failure() == ""
     with Endurance(1, ["sh", "-c", SHELL.format("sleep 0.2; exit 3")]) as endurance:
         assert endurance.failure(wait=True) == "1\n"
+
+
+WAITS = """
+import pathlib, time, pytest
+
+pytestmark = pytest.mark.endurance
+
+def test_of_a_moment():
+    pass
+
+def meet(mine, other):
+    here = pathlib.Path(__file__).parent
+    (here / mine).touch()
+    deadline = time.monotonic() + 60
+    while not (here / other).exists():
+        assert time.monotonic() < deadline, f"{other} does not run beside {mine}"
+        time.sleep(0.05)
+
+def test_of_a_source():
+    meet("source", "engine")
+
+def test_of_an_engine():
+    meet("engine", "source")
+"""
+
+
+def test_all_of_a_long_life_runs_at_once(tmp_path: Path) -> None:
+    (tmp_path / "test_waits.py").write_text(WAITS)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = endurance\naddopts = -p no:pytest-ansible\n")
+    with Endurance(1, [*soak.ENDURANCE, "--rootdir", str(tmp_path), "-c", str(tmp_path / "pytest.ini"), str(tmp_path)]) as endurance:
+        assert endurance.failure(wait=True) == ""

@@ -21,9 +21,11 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.hypershift.status
 from ansible_collections.openfleet.clusters.extensions.sandbox.replication import faults as replication
 from ansible_collections.openfleet.clusters.plugins.doc_fragments import kubernetes, platform, s3
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import KUBERNETES
-from ansible_collections.openfleet.clusters.plugins.module_utils.controller.metrics import PREFIX, Metrics, State
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.metrics import Metrics, State
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.rulebook_events import ENDPOINTS, TRANSITIONS
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.settings import OPTIONS, WEBHOOK
+from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.condition_types import TYPES as GITOPS
+from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles import errors as profile_errors
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure import (
     agent_hosts,
     host_choice,
@@ -382,6 +384,7 @@ def test_guide_knows_every_reason_it_lists() -> None:
             infrastructure_errors,
             ownership,
             prepare,
+            profile_errors,
             renewer,
             site_settings,
             kube_errors,
@@ -406,7 +409,7 @@ def test_guide_gives_the_hub_account_every_kind_that_is_written() -> None:
 def test_reference_names_every_condition() -> None:
     status = derive_status(ClusterOrder("orders", "demo", "small"), ObservedState(), datetime.now(UTC))
     conditions = {item["type"] for item in status["conditions"]}
-    assert rows(read(ROOT / "docs" / "cluster_order.md"), "Conditions") == conditions
+    assert rows(read(ROOT / "docs" / "cluster_order.md"), "Conditions") == conditions | set(GITOPS)
 
 
 def test_reference_names_every_reason_of_a_condition_that_is_not_true() -> None:
@@ -438,8 +441,8 @@ def test_page_of_events_lists_the_actions_and_metrics_of_the_source_and_no_other
     page = read(ROOT / "docs" / "events.md")
     assert rows(page, "The events") - {"action"} == {*ENDPOINTS, *TRANSITIONS.values(), "deleted"}
     metrics = {family.name: family.type for family in Metrics(State).registry.collect()}
-    names = {f"{name}_total" if kind == "counter" else name for name, kind in metrics.items() if name.startswith(PREFIX)}
-    assert {f"{PREFIX}_{name}" for name in rows(page, "Health and metrics") if name != f"{PREFIX}_"} == names
+    names = {f"{name}_total" if kind == "counter" else name for name, kind in metrics.items() if name.startswith(Metrics.PREFIX)}
+    assert {f"{Metrics.PREFIX}_{name}" for name in rows(page, "Health and metrics") if name != f"{Metrics.PREFIX}_"} == names
 
 
 def test_guide_for_contributors_names_files_that_exist() -> None:

@@ -16,6 +16,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.dr_clusters 
         ("Fenced", None, 0, Fence("eu", fenced=False, requested=True)),
         ("ManuallyFenced", "False", 4, Fence("eu", fenced=False, requested=True)),
         ("Unfenced", "True", 3, Fence("eu", fenced=False, requested=True)),  # it ends
+        ("Unfenced", "True", 4, Fence("eu", fenced=False, requested=True)),
     ],
 )
 def test_fence(wanted: str | None, status: str | None, observed: int, fence: Fence) -> None:

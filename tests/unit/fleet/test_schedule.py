@@ -24,6 +24,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.schedule 
     Weights,
     choose,
     lacks_room,
+    most_of_tenant,
     score,
 )
 
@@ -106,7 +107,8 @@ SCORE_CASES: list[tuple[str, Hub, Hub, Request, tuple[int, int]]] = [
 @pytest.mark.parametrize(("name", "first", "second", "wanted", "scores"), SCORE_CASES)
 def test_score_compares_hubs_and_decides_alone(name: str, first: Hub, second: Hub, wanted: Request, scores: tuple[int, int]) -> None:
     alone = Weights(**{each: int(each == name) for each in SCORES})
-    assert tuple(score(wanted, each, [first, second], alone) for each in (first, second)) == scores
+    most = most_of_tenant(wanted, [first, second])
+    assert tuple(score(wanted, each, most, alone) for each in (first, second)) == scores
     choice = choose(wanted, [first, second], alone)
     assert choice.scores == {"a": scores[0], "b": scores[1]}
     if scores[0] != scores[1]:

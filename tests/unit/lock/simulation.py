@@ -11,6 +11,7 @@ import copy
 import datetime
 import itertools
 import math
+import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -101,6 +102,8 @@ class Hub:
         ):
             raise Conflict("it has changed")
         del self.items[_key(item)]
+        # No condition of the API keeps a create that was sent before from arriving after the deletion.
+        self.highest.pop(item["metadata"]["name"], None)
 
     # The two conditions, which a test removes
 
@@ -145,6 +148,7 @@ class Simulation(VirtualTime):
         super().__init__(scenario.script, scenario.fault_threshold, FAULTS, DURATION, SETTLE_SECONDS)
         self.scenario = scenario
         self.hub = hub(self)
+        self.random = random.Random(scenario.script)  # noqa: S311 - repeatable
         self.slept = [0.0] * len(scenario.clock_speeds)
         self.allowed: dict[int, float] = {}  # until when the holder of a token may write, by its own clock
         self.taken = self.writes = self.refused = self.killed = 0
@@ -199,7 +203,7 @@ class Connection:
     def delete(self, item: Object, **conditions: bool) -> None:
         return self._request(lambda: self._simulation.hub.delete(item, **conditions))
 
-    def in_parallel(self, work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+    def in_parallel(self, work: Callable[[Any], Any], items: Iterable[Any], connections: int = 16) -> list[Any]:  # noqa: ARG002 - as the client
         results = []
         for item in items:
             try:

@@ -37,12 +37,16 @@ RUNS_TO_FIND = 3000
 
 @pytest.fixture(autouse=True)
 def _waits_in_virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also between two attempts after a conflict."""
+    """Also between two attempts, after a conflict and for a lock that is held. The script decides the random part of it."""
 
     def sleep(seconds: float) -> None:
         Simulation.current.wait(seconds)
 
+    def uniform(low: float, high: float) -> float:
+        return Simulation.current.random.uniform(low, high)
+
     monkeypatch.setattr(kube_client, "time", SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr(lease, "random", SimpleNamespace(uniform=uniform))
 
 
 @st.composite

@@ -79,7 +79,7 @@ class HubInMemory:
         self._items[_address(item)] = stored
         return copy.deepcopy(stored)
 
-    def in_parallel(self, work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+    def in_parallel(self, work: Callable[[Any], Any], items: Iterable[Any], connections: int = 16) -> list[Any]:
         results = []
         for item in items:
             try:

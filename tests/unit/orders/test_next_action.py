@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Failure, Names, config_version
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.next_action import next_action
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.next_action import action_reason, next_action
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe import ObservedState
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.outcome import Outcome
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import NodeRequest
@@ -177,6 +177,16 @@ def test_post_install_is_done_again_for_a_hosted_cluster_that_was_created_again(
 def test_a_template_without_post_install_is_never_asked_for_it() -> None:
     assert action(installed(), template_has_post_install=False) == "provision"
     assert action(ready_order(), template_has_post_install=False) is None
+
+
+@pytest.mark.parametrize(("status", "reason", "expected"), [("False", "Missing", "post_install"), ("False", "GitOperationFailed", None)])
+def test_what_is_missing_of_flux_is_applied_again_after_a_while(status: str, reason: str, expected: str | None) -> None:
+    ready = ready_order()
+    missing = condition("GitOpsSourceReady", status, reason) | {"lastTransitionTime": at(0).isoformat()}
+    of = stored(ready, ready.status | {"conditions": [*ready.status["conditions"], missing]})
+    assert (action(of, minutes=4.9), action(of, minutes=5)) == (None, expected)
+    assert action(of, observed_with(node_pool(3), cluster=hosted_cluster(condition("Available", "False"))), minutes=5) is None
+    assert action_reason(of, HEALTHY.cluster, "post_install") == "GitOpsMissing"
 
 
 def test_a_failure_is_waited_out() -> None:

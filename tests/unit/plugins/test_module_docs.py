@@ -18,15 +18,16 @@ ALL = sorted(file.stem for file in FOLDER.glob("*.py") if not file.stem.startswi
 ON_S3 = [name for name in ALL if name.startswith("s3_")]
 ON_BOTH = ["dr_placement", "dr_placement_info", "dr_request"]
 ON_PLATFORM = ["platform_configuration", "platform_configuration_info", "platform_job"]
-WITHOUT_CLUSTER = ["cluster_template_info", *ON_PLATFORM[1:], "platform_document_info", "vm_class_info"]
+WITHOUT_CLUSTER = ["cluster_order_proposal", "cluster_template_info", *ON_PLATFORM[1:], "platform_document_info", "vm_class_info"]
 ON_KUBERNETES = [name for name in ALL if name not in (*WITHOUT_CLUSTER, *ON_S3)]
-CONNECTED = [*ON_KUBERNETES, *ON_S3, *ON_PLATFORM[1:], "platform_document_info"]
+CONNECTED = [*ON_KUBERNETES, *ON_S3, *ON_PLATFORM[1:], "platform_document_info", "cluster_order_proposal"]
 # What Ansible must never show. A public key is not one, and its option says so.
 SECRET_OPTIONS = {"kubeconfig", "api_key", "password", "client_key", "secret_key", "session_token", "secrets", "template_parameters"}
-SECRET_OPTIONS |= {"aap_token", "aap_password", "aap_oauth_client_secret", "document"}
+SECRET_OPTIONS |= {"aap_token", "aap_password", "aap_oauth_client_secret", "document", "forge_token"}
 SECRET_IN = {
     "cluster_addon": {"parameters"},
     "cluster_order_finish": {"orders"},
+    "hub_preparation": {"home_kubeconfig"},
     "platform_document_info": {"token", "engine_token", "engine_kubeconfig", "webhook_token"},
 }
 

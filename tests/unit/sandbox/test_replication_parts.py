@@ -9,7 +9,13 @@ from typing import Any, cast
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.replication import copies
 from ansible_collections.openfleet.clusters.extensions.sandbox.replication.conditions import by_type
-from ansible_collections.openfleet.clusters.extensions.sandbox.replication.drclusters import drcluster_status, is_failing_over, is_fenced
+from ansible_collections.openfleet.clusters.extensions.sandbox.replication.drclusters import (
+    drcluster_status,
+    fence_status,
+    fenced_by,
+    is_cut_off,
+    is_failing_over,
+)
 from ansible_collections.openfleet.clusters.extensions.sandbox.replication.faults import FAULT, Delays, Faults, Step
 from ansible_collections.openfleet.clusters.extensions.sandbox.replication.member import Member, interval_of
 from ansible_collections.openfleet.clusters.extensions.sandbox.replication.site import Site
@@ -231,31 +237,26 @@ def drcluster(fence: str = "", status: Object | None = None) -> Object:
     return {"metadata": {"name": "east", "generation": 2}, "spec": spec, "status": status or {}}
 
 
-# The fence, whether it has taken its time -> the phase, Fenced and Clean
-FENCES = {
-    ("", True): ("Available", "False/Clean", "True/Clean", False),
-    ("Fenced", False): ("Fencing", "False/Fencing", "False/Fencing", False),
-    ("Fenced", True): ("Fenced", "True/Fenced", "False/Fenced", True),
-    ("ManuallyFenced", False): ("Fenced", "True/Fenced", "False/Fenced", True),
-    ("Unfenced", True): ("Unfenced", "False/Unfenced", "True/Clean", False),
-}
+def test_what_others_write_to_the_status_of_a_cluster_stays() -> None:
+    fenced = {"type": "Fenced", "status": "True", "reason": "Fenced"}
+    status = drcluster_status(drcluster("Fenced", {"phase": "Fenced", "conditions": [fenced]}), False, False, "2026-01-01T00:00:00Z")
+    assert status["phase"] == "Fenced" and status["conditions"][0] == fenced
+    assert by_type(status)["Validated"]["observedGeneration"] == 2
 
 
-@pytest.mark.parametrize(("fence", "complete"), FENCES)
-def test_fencing_takes_its_time_and_counts_for_its_generation(fence: str, complete: bool) -> None:
-    status = drcluster_status(drcluster(fence), complete, False, False, "2026-01-01T00:00:00Z")
-    conditions = by_type(status)
-    texts = [f"{conditions[kind]['status']}/{conditions[kind]['reason']}" for kind in ("Fenced", "Clean")]
-    assert (status["phase"], *texts, is_fenced({"status": status})) == FENCES[fence, complete]
-    assert {condition["observedGeneration"] for condition in status["conditions"]} == {2}
-
-
-def test_cluster_stays_fenced_until_the_end_of_the_fence_is_complete() -> None:
-    fenced = drcluster_status(drcluster("Fenced"), True, False, False, "2026-01-01T00:00:00Z")
-    ending = drcluster_status(drcluster("Unfenced", fenced), False, False, False, "2026-01-01T00:01:00Z")
-    assert ending["phase"] == "Unfencing" and is_fenced({"status": ending})
-    ended = drcluster_status(drcluster("Unfenced", ending), True, False, False, "2026-01-01T00:02:00Z")
-    assert ended["phase"] == "Unfenced" and not is_fenced({"status": ended})
+@pytest.mark.parametrize(
+    ("state", "complete", "before", "fenced"),
+    [
+        ("Fenced", False, {}, ""),
+        ("Fenced", True, {}, "east"),
+        ("Unfenced", False, {}, ""),
+        ("Unfenced", True, {}, ""),
+    ],
+)
+def test_a_network_fence_counts_when_it_has_taken_its_time(state: str, complete: bool, before: Object, fenced: str) -> None:
+    fence = {"metadata": {"name": "network-fence-east"}, "spec": {"fenceState": state}, "status": fence_status(complete, before)}
+    assert fenced_by(fence) == fenced
+    assert is_cut_off(drcluster("ManuallyFenced")) and not is_cut_off(drcluster("Fenced"))
 
 
 @pytest.mark.parametrize(
@@ -275,5 +276,5 @@ def test_maintenance_mode_is_for_applications_that_fail_over_to_the_cluster(acti
 
 @pytest.mark.parametrize(("active", "state", "status"), [(False, "Progressing", "False"), (True, "Completed", "True")])
 def test_maintenance_mode_is_reported_when_it_is_active(active: bool, state: str, status: str) -> None:
-    (mode,) = drcluster_status(drcluster(), True, True, active, "2026-01-01T00:00:00Z")["maintenanceModes"]
+    (mode,) = drcluster_status(drcluster(), True, active, "2026-01-01T00:00:00Z")["maintenanceModes"]
     assert (mode["state"], mode["conditions"][0]["status"]) == (state, status)

@@ -78,10 +78,13 @@ def test_templates_of_a_release_share_everything_but_what_they_add(shipped: dict
 
 
 STEP_AFTER = {
-    **dict.fromkeys(("ocp_4_17_small", "ocp_4_17_small_idp", "ocp_4_20_small", "ocp_4_20_virt"), ("dns", "ingress", "storage_classes")),
-    **dict.fromkeys(("ocp_4_20_ai", "ocp_4_20_hardened"), ("nothing", "dns", "ingress", "storage_classes")),
-    **dict.fromkeys(("capi_small", "osd_small"), ("storage_classes",)),
-    "existing_cluster": (),
+    **dict.fromkeys(
+        ("ocp_4_17_small", "ocp_4_17_small_idp", "ocp_4_20_small", "ocp_4_20_virt"), ("dns", "ingress", "storage_classes", "gitops")
+    ),
+    **dict.fromkeys(("ocp_4_20_ai", "ocp_4_20_hardened"), ("nothing", "dns", "ingress", "storage_classes", "gitops")),
+    "capi_small": ("storage_classes", "gitops"),
+    "osd_small": ("storage_classes", "gitops"),
+    "existing_cluster": ("gitops",),
 }
 
 
@@ -92,6 +95,7 @@ def test_only_what_a_site_has_needs_a_second_step(shipped: dict[str, Template], 
         "dns": {"infrastructure": {"dns": {"zone": "x"}}},
         "ingress": {"infrastructure": {"ingress": {"pool": "x"}}},
         "storage_classes": {"storage_classes": {"fast": {}}},
+        "gitops": {"infrastructure": {"gitops": {"mode": "hub"}}},
     }
     needing = tuple(each for each, given in settings.items() if resolve(name, shipped).needs_post_install(given))
     assert needing == STEP_AFTER[name]

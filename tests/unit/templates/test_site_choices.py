@@ -64,6 +64,16 @@ def test_an_order_cannot_name_anything_else(tmp_path: Path, given: dict[str, Any
     assert refused.value.problems == [message]
 
 
+def test_a_mapping_needs_the_setting_and_names_nothing_in_it(tmp_path: Path) -> None:
+    template = a_template(tmp_path, {"gitops": {"type": "dict"}}, {"site_choices": {"gitops": "infrastructure.gitops"}})
+    given = {"gitops": {"source": {"url": "https://git.example.com/a.git"}}}
+    assert parameters(template, given, site=SiteValues(settings={"infrastructure": {"gitops": {}}})) == given
+    with pytest.raises(InvalidOrder) as refused:
+        parameters(template, given, site=SiteValues(settings=SETTINGS))
+    assert refused.value.problems == ["parameter gitops is for sites that have infrastructure.gitops, and this one has not: leave it out"]
+    assert parameters(template, {}, site=SiteValues(settings=SETTINGS)) == {}
+
+
 def test_the_site_chooses_for_orders_without_a_value(tmp_path: Path) -> None:
     template = a_template(tmp_path, OPTIONS, {"site_choices": CHOICES})
     site = SiteValues({"storage_class": SiteParameter("cheap")}, settings=SETTINGS)
