@@ -11,6 +11,7 @@ import getpass
 import http.client
 import io
 import os
+import re
 import secrets
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from .git import git_command, git_environment
 DESCRIPTION = "gitea.json"
 USERNAME = "sandbox"
 READY_SECONDS = 120
+TOKEN_LINE = re.compile(r"^[0-9a-f]{40}$", re.MULTILINE)
 
 
 class GiteaService:
@@ -73,7 +75,7 @@ class GiteaService:
         said = await self._command(
             "admin", "user", "generate-access-token", "--username", USERNAME, "--token-name", "sandbox", "--scopes", "all", "--raw"
         )
-        return said.split()[-1]
+        return token_of(said)
 
     async def _command(self, *arguments: str) -> str:
         process = await asyncio.create_subprocess_exec(
@@ -137,6 +139,14 @@ class GiteaService:
                 return
             await asyncio.sleep(0.2)
         raise ProcessDied(f"gitea does not answer after {READY_SECONDS} s. {self._process.obituary()}")
+
+
+def token_of(output: str) -> str:
+    """The token in the output of `generate-access-token`. Gitea logs to the same output at any moment: before the token or after it."""
+    found = TOKEN_LINE.search(output)
+    if not found:
+        raise ProcessDied("gitea created no token: its output has no line with one.")
+    return found.group()
 
 
 def _answers(port: int) -> bool:
