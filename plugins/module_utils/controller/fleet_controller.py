@@ -47,7 +47,8 @@ from .work_queue import Key, sentence
 log = logging.getLogger(__name__)
 
 PLACING, TENDING = "placing", "tending"
-BATCHES = {PLACING: 500, TENDING: 200}  # clusters at most
+# Clusters at most. A batch of placements writes nearly every hub, whose reservations are large: fewer batches, fewer of these writes.
+BATCHES = {PLACING: 2000, TENDING: 200}
 RESYNC_SECONDS = 600.0
 FIRST_SWEEP_SECONDS = 30.0  # a new leader first does what waits
 BROKEN_SECONDS = 60.0  # a watch that is broken for longer is reported

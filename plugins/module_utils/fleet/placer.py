@@ -20,7 +20,7 @@ from .kinds import API_VERSION, CLUSTER
 from .model import FleetCluster, Hub
 from .observe import ObservedFleet
 from .quota import in_queue_order
-from .schedule import Choice, Request, Weights, choose
+from .schedule import Choice, Obstacles, Request, Weights, choose
 from .status import Remarks, derive_status
 from .swap import merge_patch
 
@@ -63,10 +63,10 @@ class Placer:
 
     def _choose(self, waiting: Sequence[FleetCluster], hubs: Mapping[str, Hub], fleet: ObservedFleet) -> dict[str, Choice]:
         """A choice for each cluster, by uid, each with the room that the ones before it leave."""
-        left, choices = dict(hubs), {}
+        left, choices, obstacles = dict(hubs), {}, Obstacles()
         for cluster in waiting:
             request = Request(cluster, fleet.tenant_labels.get(cluster.namespace, {}), fleet.now, fleet.silent_after)
-            choice = choose(request, left.values(), self._weights)
+            choice = choose(request, left.values(), self._weights, obstacles)
             if choice.hub:
                 left[choice.hub], _lacking = reserve_room(left[choice.hub], [cluster], fleet.now)
             choices[cluster.uid] = choice

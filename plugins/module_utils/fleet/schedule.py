@@ -114,32 +114,29 @@ def _region(request: Request, hub: Hub) -> Obstacle | None:
     return Obstacle(f"outside of the region {wanted}") if wanted and hub.region != wanted else None
 
 
-def _nodes(request: Request, hub: Hub) -> Obstacle | None:
-    return _lacks_nodes(request.cluster, hub)
+# Reservations change none of these. The room on the hub is checked last, by `lacks_room`.
+FILTERS: tuple[Filter, ...] = (_requested_hub, _schedulable, _heartbeat, _ready, _template, _tenant, _selector, _taints, _region)
 
 
-def _clusters(request: Request, hub: Hub) -> Obstacle | None:
-    return _is_full(request.cluster, hub)
+class Obstacles:
+    """What is in the way of clusters at one moment. Clusters that ask for the same share the results of the filters.
 
+    For thousands of clusters the filters are most of the work of their choices.
+    """
 
-FILTERS: tuple[Filter, ...] = (
-    _requested_hub,
-    _schedulable,
-    _heartbeat,
-    _ready,
-    _template,
-    _tenant,
-    _selector,
-    _taints,
-    _region,
-    _nodes,
-    _clusters,
-)
+    def __init__(self) -> None:
+        self._filtered: dict[tuple[str, str, str], dict[str, Obstacle | None]] = {}
 
-
-def obstacle(request: Request, hub: Hub) -> Obstacle | None:
-    """The first reason why the hub does not fit."""
-    return next((found for each in FILTERS if (found := each(request, hub))), None)
+    def find(self, request: Request, hubs: Iterable[Hub]) -> dict[str, Obstacle | None]:
+        """By the name of the hub; None for those that fit."""
+        cluster = request.cluster
+        filtered = self._filtered.setdefault((cluster.namespace, cluster.template, repr(cluster.placement)), {})
+        found = {}
+        for hub in hubs:
+            if hub.name not in filtered:
+                filtered[hub.name] = next((each for filter_ in FILTERS if (each := filter_(request, hub))), None)
+            found[hub.name] = filtered[hub.name] or lacks_room(cluster, hub)
+        return found
 
 
 def lacks_room(cluster: FleetCluster, hub: Hub) -> Obstacle | None:
@@ -210,17 +207,22 @@ def score(request: Request, hub: Hub, most: int, weights: Weights) -> int:
     return sum(getattr(weights, name) * function(request, hub, most) for name, function in SCORES.items())
 
 
-def choose(request: Request, hubs: Iterable[Hub], weights: Weights | None = None) -> Choice:
-    """The best hub that fits. One that has room reserved for the cluster comes first: an earlier attempt chose it."""
+def choose(request: Request, hubs: Iterable[Hub], weights: Weights | None = None, shared: Obstacles | None = None) -> Choice:
+    """The best hub that fits. One that has room reserved for the cluster comes first: an earlier attempt chose it.
+
+    Choices at one moment, among hubs that differ in their reservations only, can have `shared` obstacles.
+    """
     known = list(hubs)
-    obstacles = {hub.name: obstacle(request, hub) for hub in known}
+    obstacles = (shared or Obstacles()).find(request, known)
     fitting = [hub for hub in known if obstacles[hub.name] is None]
     explained = _explained([found for found in obstacles.values() if found])
     if not fitting:
         return Choice("", f"0 of {_counted(len(known))} fit{f': {explained}' if explained else ''}")
     uid, most, weights = request.cluster.uid, most_of_tenant(request, fitting), weights or Weights()
     scores = {hub.name: score(request, hub, most, weights) for hub in fitting}
-    best = max(fitting, key=lambda hub: (uid in hub.reservations, scores[hub.name], _tie_break(uid, hub.name)))
+    ranks = {hub.name: (uid in hub.reservations, scores[hub.name]) for hub in fitting}
+    highest = max(ranks.values())
+    best = max((hub for hub in fitting if ranks[hub.name] == highest), key=lambda hub: _tie_break(uid, hub.name))
     others = f"; the others: {explained}" if explained else ""
     return Choice(
         best.name,

@@ -20,6 +20,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.model imp
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.schedule import (
     FILTERS,
     SCORES,
+    Obstacles,
     Request,
     Weights,
     choose,
@@ -31,6 +32,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.schedule 
 NOW = datetime(2026, 1, 2, 12, 10, tzinfo=UTC)
 GPU = {"matchLabels": {"gpu": "yes"}}
 OTHER = HubReservation("other", "x", {"fc430": 3})
+OWN = HubReservation("team", "demo", {"fc430": 5})
 
 
 def hub(name: str = "east", **fields: Any) -> Hub:
@@ -65,13 +67,13 @@ FILTER_CASES: list[tuple[str, str, Hub, Request, str]] = [
     ("_taints", "any-value", hub(taints=(Taint("edge", "1"),)), request(tolerations=(Taint("edge", None),)), ""),
     ("_region", "other", hub(), request(region="us"), "1 outside of the region us"),
     ("_region", "same", hub(), request(region="eu"), ""),
-    ("_nodes", "none-of-class", hub(nodes={}), request(), "1 with too few fc430 (best 0 of 5)"),
-    ("_nodes", "taken", hub(reservations={"a": OTHER, "b": OTHER}), request(), "1 with too few fc430 (best 4 of 5)"),
-    ("_nodes", "lowered", hub(nodes={"fc430": 1}, reservations={"a": OTHER}), request(), "1 with too few fc430 (best 0 of 5)"),
-    ("_nodes", "exactly", hub(nodes={"fc430": 5}), request(), ""),
-    ("_nodes", "own-room", hub(nodes={"fc430": 5}, reservations={"uid-1": HubReservation("team", "demo", {"fc430": 5})}), request(), ""),
-    ("_clusters", "full", hub(clusters=1, reservations={"a": OTHER}), request(), "1 full"),
-    ("_clusters", "own-room", hub(clusters=1, reservations={"uid-1": HubReservation("team", "demo", {"fc430": 5})}), request(), ""),
+    ("_lacks_nodes", "none-of-class", hub(nodes={}), request(), "1 with too few fc430 (best 0 of 5)"),
+    ("_lacks_nodes", "taken", hub(reservations={"a": OTHER, "b": OTHER}), request(), "1 with too few fc430 (best 4 of 5)"),
+    ("_lacks_nodes", "lowered", hub(nodes={"fc430": 1}, reservations={"a": OTHER}), request(), "1 with too few fc430 (best 0 of 5)"),
+    ("_lacks_nodes", "exactly", hub(nodes={"fc430": 5}), request(), ""),
+    ("_lacks_nodes", "own-room", hub(nodes={"fc430": 5}, reservations={"uid-1": OWN}), request(), ""),
+    ("_is_full", "full", hub(clusters=1, reservations={"a": OTHER}), request(), "1 full"),
+    ("_is_full", "own-room", hub(clusters=1, reservations={"uid-1": OWN}), request(), ""),
 ]
 
 
@@ -85,7 +87,23 @@ def test_filter_names_the_reason(case: tuple[str, str, Hub, Request, str]) -> No
 
 
 def test_each_filter_has_a_case() -> None:
-    assert {each.__name__ for each in FILTERS} == {each[0] for each in FILTER_CASES if each[4]}
+    filters = {each.__name__ for each in FILTERS} | {"_lacks_nodes", "_is_full"}
+    assert filters == {each[0] for each in FILTER_CASES if each[4]}
+
+
+def test_shared_obstacles_change_no_choice() -> None:
+    hubs = [replace(case[2], name=f"hub-{number}") for number, case in enumerate(FILTER_CASES)]
+    requests = [replace(case[3], cluster=replace(case[3].cluster, namespace=f"team-{case[1]}")) for case in FILTER_CASES]
+    shared = Obstacles()
+    for wanted in requests * 2:
+        assert choose(wanted, hubs, shared=shared) == choose(wanted, hubs)
+
+
+def test_room_that_an_earlier_choice_took_is_not_shared() -> None:
+    shared, free = Obstacles(), hub(clusters=1)
+    assert choose(request(), [free], shared=shared).hub == "east"
+    full = replace(free, reservations={"a": HubReservation("other", "x", {})})
+    assert choose(request(), [full], shared=shared).explanation == "0 of 1 hub fit: 1 full"
 
 
 TENANT = HubReservation("team", "other", {})
