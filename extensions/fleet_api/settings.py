@@ -11,6 +11,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ...plugins.module_utils.common.argument_specs import DEFAULT_GROUP
+from ...plugins.module_utils.fleet.schedule import SILENT_AFTER, Weights
 
 ASYMMETRIC = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
@@ -114,6 +115,22 @@ class Cached(_Strict):
     access_seconds: Annotated[float, Field(ge=0, le=60)] = 5
 
 
+class ScoreWeights(_Strict):
+    """How much each score counts."""
+
+    headroom: Annotated[int, Field(ge=0)] = Weights.headroom
+    spread: Annotated[int, Field(ge=0)] = Weights.spread
+    affinity: Annotated[int, Field(ge=0)] = Weights.affinity
+    region: Annotated[int, Field(ge=0)] = Weights.region
+
+
+class Scheduling(_Strict):
+    """The arguments of the event source `fleet` with these names, so that a plan has the result of the engine."""
+
+    hub_timeout: Annotated[int, Field(ge=1)] = int(SILENT_AFTER.total_seconds())
+    weights: ScoreWeights = ScoreWeights()
+
+
 class Settings(_Strict):
     """All settings."""
 
@@ -131,6 +148,7 @@ class Settings(_Strict):
     limits: Limits = Limits()
     watch: Watch = Watch()
     cached: Cached = Cached()
+    scheduling: Scheduling = Scheduling()
     kubeconfig_seconds: Annotated[float, Field(gt=0, le=120)] = 30  # until the hub has to answer
 
     @model_validator(mode="after")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from starlette.responses import Response
@@ -11,6 +11,7 @@ from starlette.responses import Response
 from ....plugins.module_utils.common.timestamps import parse_time
 from ....plugins.module_utils.common.types import Object
 from ....plugins.module_utils.fleet.record_archive import as_line, usage
+from ....plugins.module_utils.fleet.schedule import Weights
 from ..logic.clusters import NewCluster
 from ..logic.paging import Query, page
 from ..logic.plans import Site, parsed_hubs, parsed_quota, plan, quota_view
@@ -84,13 +85,15 @@ async def get_quota(services: Services, caller: Caller, tenant: str) -> Response
 async def plan_cluster(services: Services, caller: Caller, name: str, tenant: str | None, spec: Mapping[str, Any]) -> Response:
     chosen = await services.tenants.one(caller, LIST_CLUSTERS, tenant)
     item: Object = await clusters_of(services).dry_run(caller, NewCluster(name, chosen, spec, {}))
-    caches = services.caches
+    caches, scheduling = services.caches, services.settings.scheduling
     site = Site(
         parsed_quota(caches.quota(chosen)),
         parsed_quota(caches.quota(services.settings.site_namespace)),
         parsed_hubs(caches.hubs.all()),
         caches.labels_of(chosen),
         datetime.now(UTC),
+        timedelta(seconds=scheduling.hub_timeout),
+        Weights(**scheduling.weights.model_dump()),
     )
     return json_response(plan(item, site))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 from ....plugins.module_utils.common.timestamps import format_time
@@ -12,18 +12,20 @@ from ....plugins.module_utils.common.types import Object
 from ....plugins.module_utils.fleet.lifetime import expiry_of
 from ....plugins.module_utils.fleet.model import FleetCluster, FleetQuota, Hub
 from ....plugins.module_utils.fleet.quota import admit, claim_of, limits_of, used
-from ....plugins.module_utils.fleet.schedule import Request, choose
+from ....plugins.module_utils.fleet.schedule import SILENT_AFTER, Request, Weights, choose
 
 
 @dataclass(frozen=True)
 class Site:
-    """What a plan is made from: the quotas of the tenant and of the site, the hubs, the labels of the tenant, the time."""
+    """What a plan is made from: the quotas of the tenant and of the site, the hubs, the labels of the tenant, the time, the scheduling."""
 
     quota: FleetQuota | None
     default: FleetQuota | None
     hubs: tuple[Hub, ...]
     tenant_labels: Mapping[str, str]
     now: datetime
+    silent_after: timedelta = SILENT_AFTER
+    weights: Weights = field(default_factory=Weights)
 
 
 def plan(item: Object, site: Site) -> dict[str, Any]:
@@ -32,7 +34,7 @@ def plan(item: Object, site: Site) -> dict[str, Any]:
     limits, reservations = limits_of(site.quota, site.default), site.quota.reservations if site.quota else {}
     claim = claim_of(cluster)
     refusal = admit(limits, reservations, [claim]).refused.get(cluster.uid)
-    choice = choose(Request(cluster, site.tenant_labels, site.now), site.hubs)
+    choice = choose(Request(cluster, site.tenant_labels, site.now, site.silent_after), site.hubs, site.weights)
     expiry = expiry_of(cluster, limits)
     return {
         "fits": refusal is None and bool(choice.hub),

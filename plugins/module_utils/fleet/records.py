@@ -22,7 +22,7 @@ def record_of(cluster: FleetCluster, room: HubReservation | None, expiry: Expiry
     optional = {
         "owner": (metadata.get("annotations") or {}).get(CREATED_BY),
         "hub": cluster.hub,
-        "state": status.get("state"),
+        "state": status.get("lastState") or status.get("state"),
         "version": status.get("version"),
         "nodeSets": spec.get("nodeSets"),
         "nodeHours": room.hours_until(now) if room else None,

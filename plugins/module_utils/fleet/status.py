@@ -50,6 +50,8 @@ def derive_status(
     source = report if assignment else before
     status |= {key: source[key] for key in REPORTED if key in source}
     status["state"] = _state(cluster, status, report)
+    if status["state"] == DELETING and before.get("state") not in (None, DELETING):
+        status["lastState"] = before["state"]  # for the record
     status["nodes"] = _nodes(cluster, status)
     status["observedGeneration"] = cluster.raw["metadata"].get("generation", 1)
     secrets = remarks.get(SECRETS_AVAILABLE)

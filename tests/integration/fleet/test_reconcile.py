@@ -170,6 +170,8 @@ def test_deleted_cluster_is_released_after_its_hub_has_deleted_it(fleet: Fleet) 
     fleet.reconcile()
     (assignment,) = fleet.assignments()
     fleet.home.patch(assignment, {"metadata": {"finalizers": ["test.openfleet.io/hub"]}})
+    fleet.report("demo", 2, state="Degraded")
+    fleet.reconcile()
     fleet.home.delete(fleet.cluster("demo"))
     assert fleet.reconcile()["demo"][0] == "deleting"
     assert fleet.reconcile()["demo"][0] == "deleting"
@@ -183,7 +185,8 @@ def test_deleted_cluster_is_released_after_its_hub_has_deleted_it(fleet: Fleet) 
     assert (fleet.hub(east)["clusters"], fleet.hub(east)["free"]["nodes"]["fc430"]) == (0, 10)
     (record,) = fleet.records()
     assert record["metadata"]["name"] == assignment["metadata"]["name"]
-    assert {key: record["spec"][key] for key in ("name", "hub", "reason")} == {"name": "demo", "hub": east, "reason": "Deleted"}
+    expected = {"name": "demo", "hub": east, "reason": "Deleted", "state": "Degraded"}
+    assert {key: record["spec"][key] for key in expected} == expected
     assert record["spec"]["nodeHours"]["fc430"] >= 0
 
 
