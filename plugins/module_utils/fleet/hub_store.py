@@ -14,8 +14,9 @@ from typing import TypeVar
 
 from ..common.types import Object
 from ..kube.client import Kube
+from ..kube.errors import Conflict
 from .kinds import API_VERSION, HUB
-from .model import FleetCluster, Hub, HubReservation, Nodes
+from .model import FleetCluster, Hub, HubReservation, Nodes, nodes_by_class
 from .observe import LiveClusters
 from .quota import largest, smallest
 from .schedule import Obstacle, lacks_room
@@ -45,12 +46,14 @@ class HubStore:
         return self._swap(name, reserved, known)
 
     def reduce(self, name: str, uid: str, present: Nodes, nodes: Nodes, now: datetime) -> None:
-        """Reduce the room of a cluster to the nodes that are still in use, unless it is no longer the `present` one."""
+        """Reduce the room of a cluster to the nodes that are still in use. One that is no longer the `present` one is a conflict."""
 
         def reduced(hub: Hub) -> tuple[Hub, None]:
             own = hub.reservations.get(uid)
-            if own is None or own.nodes != present:
+            if own is None:
                 return hub, None
+            if own.nodes != present:
+                raise Conflict(f"The reservation of {own.name} on the hub {name} has changed since it was observed")
             return replace(hub, reservations={**hub.reservations, uid: own.resized(smallest(present, nodes), now)}), None
 
         self._swap(name, reduced)
@@ -109,8 +112,9 @@ def reserve_room(hub: Hub, clusters: Iterable[FleetCluster], now: datetime) -> t
 
 def _repaired(hub: Hub, live: LiveClusters, now: datetime) -> Hub:
     kept = {uid: each for uid, each in hub.reservations.items() if live.hubs.get(uid) in ("", hub.name)}
-    lost = [each for each in live.assigned if each.hub == hub.name and each.uid not in kept]
-    restored = kept | {each.uid: HubReservation(each.namespace, each.name, each.nodes, now) for each in lost}
+    lost = [(each, own) for each, own in live.assigned if each.hub == hub.name and each.uid not in kept]
+    nodes = {each.uid: largest(each.nodes, nodes_by_class(own.reported)) for each, own in lost}
+    restored = kept | {each.uid: HubReservation(each.namespace, each.name, nodes[each.uid], now) for each, _own in lost}
     return replace(hub, reservations=restored)
 
 

@@ -64,7 +64,7 @@ class Placement:
 
 @dataclass(frozen=True)
 class FleetCluster:
-    """A cluster of a tenant. `hub` is the one that it is bound to, `reported` what that hub says about its nodes."""
+    """A cluster of a tenant. `hub` is the one that it is bound to."""
 
     namespace: str
     name: str
@@ -77,7 +77,6 @@ class FleetCluster:
     expires_at: datetime | None = None
     is_deleting: bool = False
     hub: str = ""
-    reported: Mapping[str, NodeSet] = field(default_factory=dict)
     raw: Object = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -95,7 +94,6 @@ class FleetCluster:
             parse_time(spec.get("expiresAt")),
             "deletionTimestamp" in metadata,
             status.get("hub", ""),
-            node_sets_of(status),
             item,
         )
 

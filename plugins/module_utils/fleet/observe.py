@@ -34,10 +34,10 @@ class ObservedFleet:
 
 @dataclass(frozen=True)
 class LiveClusters:
-    """What reservations are compared with: the hub of each cluster by uid, empty without one, and the clusters with an assignment."""
+    """What reservations are compared with: the hub of each cluster by uid, empty without one, and the clusters with their assignments."""
 
     hubs: Mapping[str, str]
-    assigned: tuple[FleetCluster, ...]
+    assigned: tuple[tuple[FleetCluster, ClusterAssignment], ...]
     orphans: tuple[ClusterAssignment, ...] = ()  # assignments without a cluster
 
 
@@ -78,6 +78,6 @@ def observe_live(home: Kube) -> LiveClusters:
     hubs = {uid: each.hub for uid, each in clusters.items()}
     return LiveClusters(
         hubs | {uid: each.hub for uid, each in orphans.items()},
-        tuple(each for uid, each in clusters.items() if uid in assignments),
+        tuple((each, assignments[uid]) for uid, each in clusters.items() if uid in assignments),
         tuple(orphans.values()),
     )

@@ -83,9 +83,13 @@ def amounts_of(template: str, *node_sets: Mapping[str, NodeSet]) -> dict[str, in
     return {CLUSTERS: 1, f"{CLUSTERS}.{short_template(template)}": 1, NODES: sum(nodes.values()), **by_class}
 
 
-def claim_of(cluster: FleetCluster) -> Claim:
-    """What the cluster needs: what is wanted, and what its hub still has."""
-    return Claim(cluster.uid, cluster.name, amounts_of(cluster.template, cluster.node_sets, cluster.reported))
+def claim_of(cluster: FleetCluster, assignment: ClusterAssignment | None = None) -> Claim:
+    """What the cluster needs: what is wanted, and what its hub still has.
+
+    The assignment says the latter, not the status of the cluster, which follows it: a run that was killed before it wrote that status would
+    have reserved again what is released.
+    """
+    return Claim(cluster.uid, cluster.name, amounts_of(cluster.template, cluster.node_sets, assignment.reported if assignment else {}))
 
 
 def settled_amounts(cluster: FleetCluster, assignment: ClusterAssignment | None) -> Amounts | None:

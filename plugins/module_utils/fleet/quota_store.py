@@ -40,12 +40,17 @@ class QuotaStore:
         return self._swap(namespace, admitted, (cached or {}).get(namespace)).refused
 
     def reduce(self, namespace: str, uid: str, present: Amounts, amounts: Amounts) -> None:
-        """Reduce a reservation to what the hub reports as still in use, unless it is no longer the `present` one."""
+        """Reduce a reservation to what the hub reports as still in use.
+
+        One that is no longer the `present` one is a conflict: it may be of a later spec, and who observes again knows it.
+        """
 
         def reduced(quota: FleetQuota) -> Admission:
             own = quota.reservations.get(uid)
-            if own is None or own.amounts != present:
+            if own is None:
                 return Admission(quota.reservations)
+            if own.amounts != present:
+                raise Conflict(f"The reservation of {own.name} in the quota of {namespace} has changed since it was observed")
             return Admission({**quota.reservations, uid: QuotaReservation(own.name, smallest(present, amounts))})
 
         self._swap(namespace, reduced)
@@ -102,7 +107,7 @@ class QuotaStore:
 
 def _repaired(namespace: str, reservations: Reservations, live: LiveClusters) -> Reservations:
     kept = {uid: each for uid, each in reservations.items() if uid in live.hubs}
-    lost = [claim_of(each) for each in live.assigned if each.namespace == namespace and each.uid not in kept]
+    lost = [claim_of(each, own) for each, own in live.assigned if each.namespace == namespace and each.uid not in kept]
     return admit(Limits(hard={}), kept, lost).reservations
 
 

@@ -130,7 +130,8 @@ class Reconciler:
             by_tenant.setdefault(cluster.namespace, []).append(cluster)
 
         def reserve(namespace: str) -> Mapping[str, Refusal]:
-            return self._quotas.reserve(namespace, [claim_of(each) for each in by_tenant[namespace]], fleet.quotas)
+            claims = [claim_of(each, fleet.assignments.get(each.uid)) for each in by_tenant[namespace]]
+            return self._quotas.reserve(namespace, claims, fleet.quotas)
 
         refused, errors = dict[str, Refusal](), dict[str, str]()
         for namespace, result in zip(by_tenant, self._home.in_parallel(reserve, by_tenant), strict=True):

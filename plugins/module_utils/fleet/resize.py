@@ -33,7 +33,7 @@ class Resize:
             return True
         quota = fleet.quotas.get(cluster.namespace)
         reserved = quota.reservations.get(cluster.uid) if quota else None
-        return reserved is None or largest(reserved.amounts, claim_of(cluster).amounts) != largest(reserved.amounts, {})
+        return reserved is None or largest(reserved.amounts, claim_of(cluster, assignment).amounts) != largest(reserved.amounts, {})
 
     def apply(self, cluster: FleetCluster, fleet: ObservedFleet) -> str:
         """Bring the assignment to the spec. Returns what is in the way, if the hub lacks room."""

@@ -52,7 +52,7 @@ def sweep(home: Kube, site_namespace: str = SITE_NAMESPACE) -> Swept:
     """
     quotas, hubs, copies, now = QuotaStore(home, site_namespace), HubStore(home), SecretCopies(home), server_time(home)
     earlier, live, later = _list_reservations(home), observe_live(home), _list_reservations(home)
-    tenants = {*earlier.quotas, *later.quotas, *(each.namespace for each in live.assigned)}
+    tenants = {*earlier.quotas, *later.quotas, *(each.namespace for each, _own in live.assigned)}
     namespaces = {name for name in tenants if not any(quotas.matches(name, each.quotas.get(name), live) for each in (earlier, later))}
     common = earlier.hubs.keys() & later.hubs.keys()
     names = {name for name in common if not any(hubs.matches(each.hubs[name], live, now) for each in (earlier, later))}

@@ -57,7 +57,8 @@ def test_cluster_counts_for_itself_its_template_and_its_nodes_by_class() -> None
     ids=["grow-counts-at-once", "shrink-counts-until-reported", "empty", "new"],
 )
 def test_the_larger_of_wanted_and_reported_nodes_counts(wanted: int, reported: int, nodes: int) -> None:
-    needed = claim_of(cluster(node_sets={"w": NodeSet("fc430", wanted)}, reported={"w": NodeSet("fc430", reported)}))
+    assignment = ClusterAssignment("east", "1", "team", "a", reported={"w": NodeSet("fc430", reported)})
+    needed = claim_of(cluster(node_sets={"w": NodeSet("fc430", wanted)}), assignment)
     assert needed.amounts["nodes"] == nodes
 
 
