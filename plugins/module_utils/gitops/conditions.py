@@ -16,8 +16,9 @@ from ..common.text import as_reason, shortened
 from ..common.types import Object
 from ..providers.model import FALSE, TRUE, UNKNOWN, ConditionState
 from .condition_types import INSTALLED, MISSING, PROFILES_READY, SOURCE_READY, SYNCED
-from .profiles import ProfilesLock, ready_state
+from .profiles.lock_file import ProfilesLock
 from .profiles.state import PROGRESSING as PROFILES_PROGRESSING
+from .profiles.state import ready_state
 
 MESSAGE_LIMIT = 2048
 # What Flux reports of an object that waits for another one, as a reason or as the begin of a message.

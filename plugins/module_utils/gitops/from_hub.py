@@ -20,7 +20,7 @@ from ..providers.model import ObservedCluster
 from .kinds import HELM, KUSTOMIZE, NOTIFICATION, SOURCE
 from .objects import KUBECONFIG, kubeconfig_secret, sync_objects
 from .observe import OURS
-from .profiles import render
+from .profiles.render import render
 from .request import GitOpsRequest
 
 SET = "gitops"

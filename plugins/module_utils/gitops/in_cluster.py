@@ -21,7 +21,7 @@ from ..providers.base import NotReadyYet, Provider
 from ..providers.model import ObservedCluster, ResourceSet
 from .flux_manifests import FluxManifests
 from .objects import controller_objects, sync_objects
-from .profiles import render
+from .profiles.render import render
 from .request import GitOpsRequest
 
 DEFINITIONS, CONTROLLERS, SYNC, PROFILES = "gitops-definitions", "gitops-controllers", "gitops-sync", "gitops-profiles"

@@ -19,7 +19,7 @@ from .condition_types import INSTALLED, PROFILES_READY, SOURCE_READY, SYNCED
 from .conditions import ObservedGitOps, gitops_conditions
 from .kinds import HELM, KUSTOMIZE, NAME, NAMESPACE, SOURCE
 from .objects import CONTROLLERS
-from .profiles import ProfilesLock
+from .profiles.lock_file import ProfilesLock
 
 # Of one observation. A tenant administers the cluster, and may have anything in it.
 LIMITS = Limits(response_bytes=2**22, total_bytes=2**23, total_seconds=10.0)

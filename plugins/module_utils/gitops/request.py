@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from ..common.types import Object
 from ..kube.errors import Invalid
 from .condition_types import INSTALLED, PROFILES_READY, SOURCE_READY, SYNCED
-from .profiles import ProfilesLock
+from .profiles.lock_file import ProfilesLock
 
 REFS = ("branch", "tag", "commit")
 DEFAULT_BRANCH = "main"

@@ -20,7 +20,7 @@ from .from_hub import apply_from_hub, remove_from_hub
 from .in_cluster import apply_in_cluster, remove_from_cluster
 from .notification_key import address_of, ensure_site_key, find_site_key, key_of
 from .observe import observe_conditions
-from .profiles import ProfilesLock
+from .profiles.lock_file import ProfilesLock
 from .request import GitOpsRequest, GitSource, Notifications, secret_data
 
 HUB = "hub"

@@ -12,10 +12,9 @@ from ..kube.client import CONNECTIONS
 from ..kube.errors import KubeError
 from ..lock.lease import Lock, release, verify
 from .gitops import used_by
-from .gitops_observer import observe_gitops
 from .infrastructure import NOT_READY, parts_of, pending
 from .model import FAILED, READY, ClusterOrder
-from .observe import recorded_cluster
+from .observe import ObservedState, recorded_cluster
 from .outcome import Outcome
 from .ownership import owns_namespace
 from .run import Run
@@ -70,11 +69,16 @@ class Finalization:
             return None
         # A run has reported what it observed of GitOps. While it waits, each read of the order observes it again.
         waits = result.outcome is None and used_by(order)
-        observed = replace(self._run.observe(order), gitops=observe_gitops(self._run.kube, order)) if waits else None
+        observed = self._observe_gitops(order) if waits else None
         order = self._status.write(order, result.outcome, lock=result.lock, observed=observed)
         # A hook or template that failed, or has something left to release, runs again, and for that its order has to exist.
         may_go = order.is_deleting and not order.failure and not pending(parts_of(order))
         return self._continue_deletion(order, result.lock) if may_go else order
+
+    def _observe_gitops(self, order: ClusterOrder) -> ObservedState:
+        from .gitops_observer import observe_gitops  # here, as most orders use no GitOps, and it takes long to load
+
+        return replace(self._run.observe(order), gitops=observe_gitops(self._run.kube, order))
 
     def release(self, lock: Lock) -> None:
         if not self._run.check_mode:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from ..gitops.conditions import unreachable
 from ..gitops.observe import observe_conditions
-from ..gitops.profiles import ProfilesLock
+from ..gitops.profiles.lock_file import ProfilesLock
 from ..kube.client import Kube
 from ..kube.errors import KubeError
 from ..providers.factory import ProviderFactory

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property, partial
 
 from ..common.timestamps import format_time
 from ..common.types import Object
-from ..gitops.profiles.accept import accept_profiles
-from ..gitops.profiles.charts import Charts
-from ..infrastructure.profile_offer import ProfileOffer
 from ..infrastructure.site_settings import InvalidSiteSettings, SiteSettings
 from ..infrastructure.tenant_secrets import TenantSecrets
 from ..kube.errors import Forbidden, KubeError, Unauthorized, Unexpected
@@ -30,6 +28,7 @@ from ..templates.catalogue import Template, resolve
 from ..templates.check import Checked, check
 from ..templates.errors import BrokenTemplate, TemplateError, TemplateNotOffered
 from ..templates.metadata import DELETE, INSTALL, POST_INSTALL
+from ..templates.profile_rules import needs_profiles
 from ..templates.secret_references import FORM
 from .finish import Finalization, RunResult
 from .model import ClusterOrder, Failure, config_version
@@ -122,7 +121,6 @@ class Preparation:
         self._run = run
         self._renewer = renewer
         self._site = site or SiteSettings()
-        self._charts = Charts(self._site.offer if isinstance(self._site, SiteSettings) else ProfileOffer())
         self._step = step
         self._job = job
         self._roles = roles or Roles()
@@ -224,7 +222,7 @@ class Preparation:
         if self._step == "delete":
             return PreparedOrder(self._mark_deleted(order), lock, provider, checked, has_post_install, job, site=site)
         ProviderFactory.get(provider)
-        order = self._resolve_profiles(order, lock, checked, site)
+        order = self._resolve_profiles(order, lock, checked)
         namespace = self._external_namespace(order)
         is_recorded = namespace is None or namespace["metadata"]["name"] == order.working_namespace
         if not is_recorded or not order.is_applied or (order.condition("TemplateApplied") or {}).get("status") != TRUE:
@@ -261,16 +259,27 @@ class Preparation:
                 raise
             return NOTHING_CREATED, False, SiteSettings()
 
-    def _resolve_profiles(self, order: ClusterOrder, lock: Lock, checked: Checked, site: SiteSettings) -> ClusterOrder:
+    def _resolve_profiles(self, order: ClusterOrder, lock: Lock, checked: Checked) -> ClusterOrder:
         """The order with the lock file of its profiles: before it is accepted, so that what is accepted can be installed."""
         if self._step != "provision":
             return order
-        template = resolve(order.template_id, self._run.templates)
-        text = accept_profiles(template, checked.all_parameters, site.offer, self._charts, order.profiles_lock)
+        template, text = resolve(order.template_id, self._run.templates), ""
+        if needs_profiles(template.profile_rules, checked.all_parameters):
+            text = self._accept_profiles(template, checked.all_parameters, before=order.profiles_lock)
         annotated = self._run.annotate(order, lock, order.names.profiles_lock_annotation, text)
         if annotated is None:
             raise OrderGone(f"ClusterOrder {order.namespace}/{order.name} was deleted before its profiles were resolved.")
         return annotated
+
+    @cached_property
+    def _accept_profiles(self) -> Callable[..., str]:
+        """With the charts of the site's repositories, which all orders of the run share."""
+        # Imported here, as most orders have no profiles, and these modules take long to load.
+        from ..gitops.profiles.accept import accept_profiles
+        from ..gitops.profiles.charts import Charts
+
+        offer = self._site_settings().offer
+        return partial(accept_profiles, offer=offer, charts=Charts(offer))
 
     def _needs_post_install(self, template: Template, site: SiteSettings) -> bool:
         has_step = template.entry_point(POST_INSTALL) is not None

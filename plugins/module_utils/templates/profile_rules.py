@@ -13,7 +13,8 @@ from ..common.argument_values import clip, is_json
 from ..common.semantic_version import BadRange, Range
 from ..common.text import did_you_mean
 
-KEY = "profiles"  # of meta/template.yml
+KEY = "profiles"  # of meta/template.yml, and of the parameter
+PARAMETER = "gitops"
 EDITABLE = ("version", "layer", "namespace", "values")
 FIELDS = ("required", "version", "layer", "namespace", "values", "editable")
 
@@ -39,6 +40,17 @@ def read_rules(metadata: Mapping[str, Any], problems: Problems) -> Mapping[str, 
         problems.append(f"meta/template.yml: {KEY} must be a mapping of profiles to rules")
         return None
     return {name: _rule(f"meta/template.yml: {KEY}.{clip(name)}", rule, problems) for name, rule in given.items()}
+
+
+def asked_profiles(parameters: Mapping[str, Any]) -> list[Any]:
+    """What the parameters of an order ask for, as they have it."""
+    gitops = parameters.get(PARAMETER)
+    return (gitops.get(KEY) if isinstance(gitops, Mapping) else None) or []
+
+
+def needs_profiles(rules: Mapping[str, ProfileRule] | None, parameters: Mapping[str, Any]) -> bool:
+    """Whether the template requires a profile, or the parameters of an order ask for one."""
+    return bool(asked_profiles(parameters)) or any(rule.required for rule in (rules or {}).values())
 
 
 def _rule(path: str, rule: Any, problems: Problems) -> ProfileRule:

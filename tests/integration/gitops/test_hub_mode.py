@@ -18,8 +18,11 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import Acc
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.kinds import HELM, KUSTOMIZE, NOTIFICATION, SOURCE
 from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.notification_key import SECRET, find_site_key, key_of
-from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles import ProfilesLock
-from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles.lock_file import LockedProfile, LockedRepository
+from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles.lock_file import (
+    LockedProfile,
+    LockedRepository,
+    ProfilesLock,
+)
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.site_settings import CONFIG_MAP
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import SITE_NAMESPACE
 

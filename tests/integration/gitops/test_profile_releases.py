@@ -14,10 +14,11 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.gitops.access imp
 from ansible_collections.openfleet.clusters.extensions.sandbox.gitops.charts import Chart
 from ansible_collections.openfleet.clusters.extensions.sandbox.screen import UserError
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
-from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles import ProfilesLock, ready_state, render
 from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles.accept import accept_profiles
 from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles.charts import Charts
-from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles.render import HELM_API, HELM_RELEASE, NAMESPACE
+from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles.lock_file import ProfilesLock
+from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles.render import HELM_API, HELM_RELEASE, NAMESPACE, render
+from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles.state import ready_state
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.profile_offer import parse_offer
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ConditionState
 

@@ -14,7 +14,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.conditio
     ready,
     unreachable,
 )
-from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles import ProfilesLock
+from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles.lock_file import ProfilesLock
 
 SILENT = "GitRepository flux-system: Flux does not report it yet"
 LATE = "GitRepository flux-system: Flux has not observed its generation 2 yet"

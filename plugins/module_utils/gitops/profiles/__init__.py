@@ -1,11 +1,3 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Profiles of a cluster: Helm charts of the site's repositories, in layers, resolved to exact versions before an order is accepted."""
-
-from __future__ import annotations
-
-from .lock_file import ProfilesLock
-from .render import render
-from .state import ready_state
-
-__all__ = ["ProfilesLock", "ready_state", "render"]

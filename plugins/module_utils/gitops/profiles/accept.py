@@ -10,13 +10,12 @@ from typing import Any
 from ...infrastructure.profile_offer import ProfileOffer
 from ...kube.errors import Invalid
 from ...templates.catalogue import Template
+from ...templates.profile_rules import asked_profiles, needs_profiles
 from .charts import Charts
 from .errors import InvalidProfiles
 from .lock_file import ProfilesLock
 from .requests import offered_to, read_requests
 from .resolve import Resolution
-
-PARAMETER, PROFILES = "gitops", "profiles"
 
 
 def accept_profiles(template: Template, parameters: Mapping[str, Any], offer: ProfileOffer, charts: Charts, before: str) -> str:
@@ -24,15 +23,13 @@ def accept_profiles(template: Template, parameters: Mapping[str, Any], offer: Pr
 
     InvalidProfiles names every mistake. RepositoryFailed is no mistake of the order: it may be resolved later.
     """
-    gitops = parameters.get(PARAMETER)
-    given = (gitops.get(PROFILES) if isinstance(gitops, Mapping) else None) or []
     rules = template.profile_rules
-    if not given and not any(rule.required for rule in (rules or {}).values()):
+    if not needs_profiles(rules, parameters):
         return ""
     problems: list[str] = []
     offered = offered_to(offer, template.id, rules)
     locked = ProfilesLock.from_json(before)
-    requests = read_requests(given, {*offered, *(item.profile for item in locked.profiles)}, rules, problems)
+    requests = read_requests(asked_profiles(parameters), {*offered, *(item.profile for item in locked.profiles)}, rules, problems)
     if problems:
         raise InvalidProfiles(problems)
     lock = Resolution(offer, offered, rules, charts).resolve(requests, locked)

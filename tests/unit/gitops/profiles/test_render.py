@@ -8,8 +8,13 @@ from typing import Any
 
 import celpy
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles import ProfilesLock, ready_state, render
-from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles.lock_file import LockedProfile, LockedRepository
+from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles.lock_file import (
+    LockedProfile,
+    LockedRepository,
+    ProfilesLock,
+)
+from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles.render import render
+from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles.state import ready_state
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Invalid
 
 HTTP, OCI = LockedRepository("https://charts.example.com"), LockedRepository("oci://registry.example.com/charts")
