@@ -14,6 +14,7 @@ from typing import Any
 
 from ..common.text import shortened
 from ..common.types import Object
+from ..gitops.conditions import WAITING_REASON
 
 MOST = 200
 NAME_LIMIT, MESSAGE_LIMIT = 253, 500
@@ -82,12 +83,15 @@ def _stateful_set(item: Object) -> tuple[str, str, str]:
 
 
 def _flux(item: Object) -> tuple[str, str, str]:
-    """An object of Flux, which reports Ready for a generation."""
+    """An object of Flux, which reports Ready for a generation. One that waits for another object has not failed."""
     if (item.get("spec") or {}).get("suspend") is True:
         return SUSPENDED, "", "Suspended"
     found: Object = next((each for each in _conditions(item) if each.get("type") == "Ready"), {})
-    is_current = (item.get("status") or {}).get("observedGeneration") == item["metadata"].get("generation")
-    failed = found if found.get("status") == "False" else None
+    generation = item["metadata"].get("generation")
+    is_current = (item.get("status") or {}).get("observedGeneration") == generation
+    # Flux counts a generation as observed only after a success, so a failure has that of its condition.
+    is_of_now = found.get("observedGeneration", generation) == generation
+    failed = found if found.get("status") == "False" and is_of_now and found.get("reason") != WAITING_REASON else None
     return _health(found.get("status") == "True" and is_current, failed), "", str(found.get("message") or "")
 
 

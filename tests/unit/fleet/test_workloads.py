@@ -16,8 +16,8 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.workloads
 LATE = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "too late"}
 
 
-def ready(status: str) -> dict[str, Any]:
-    return {"conditions": [{"type": "Ready", "status": status, "message": "because"}], "observedGeneration": 2}
+def ready(status: str, **condition: Any) -> dict[str, Any]:
+    return {"conditions": [{"type": "Ready", "status": status, "message": "because"} | condition], "observedGeneration": 2}
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,12 @@ def ready(status: str) -> dict[str, Any]:
         ("HelmRelease", {}, ready("True"), ("Healthy", "", "because")),
         ("HelmRelease", {}, ready("True") | {"observedGeneration": 1}, ("Progressing", "", "because")),
         ("HelmRelease", {}, ready("False"), ("Failed", "", "because")),
+        # Flux counts a generation as observed only after a success.
+        ("HelmRelease", {}, ready("False", observedGeneration=2) | {"observedGeneration": 1}, ("Failed", "", "because")),
+        ("HelmRelease", {}, ready("False", observedGeneration=1), ("Progressing", "", "because")),
+        ("HelmRelease", {}, ready("False", reason="InstallFailed"), ("Failed", "", "because")),
+        ("HelmRelease", {}, ready("False", reason="DependencyNotReady"), ("Progressing", "", "because")),
+        ("Kustomization", {}, ready("False", reason="DependencyNotReady", observedGeneration=2), ("Progressing", "", "because")),
         ("HelmRelease", {"suspend": True}, ready("False"), ("Suspended", "", "Suspended")),
         ("Kustomization", {}, {"conditions": ["odd"]}, ("Progressing", "", "")),
     ],
