@@ -17,6 +17,7 @@ from ..common.types import Object
 from ..providers.model import FALSE, TRUE, UNKNOWN, ConditionState
 from .condition_types import INSTALLED, MISSING, PROFILES_READY, SOURCE_READY, SYNCED
 from .profiles.lock_file import ProfilesLock
+from .profiles.render import HELM_RELEASE
 from .profiles.state import PROGRESSING as PROFILES_PROGRESSING
 from .profiles.state import ready_state
 
@@ -38,14 +39,16 @@ class ObservedGitOps:
     releases: Sequence[Object] = field(default_factory=tuple)
 
 
-def gitops_conditions(used: Iterable[str], observed: ObservedGitOps, lock: ProfilesLock) -> dict[str, ConditionState]:
-    """The conditions that are `used`, in their order. `lock` has the profiles of the order."""
+def gitops_conditions(
+    used: Iterable[str], observed: ObservedGitOps, lock: ProfilesLock, *, is_applied: bool = True
+) -> dict[str, ConditionState]:
+    """The conditions that are `used`, in their order. `lock` has the profiles of the order; `is_applied` says whether a run applied it."""
     wanted = set(used)
     derived = {
         INSTALLED: installed(observed.controllers, observed.deployments),
         SOURCE_READY: ready(observed.source, "GitRepository flux-system"),
         SYNCED: ready(observed.sync, "Kustomization flux-system"),
-        PROFILES_READY: _with_progress(ready_state(lock, observed.releases)),
+        PROFILES_READY: _profiles_ready(lock, observed.releases, is_applied=is_applied),
     }
     return {kind: state for kind, state in derived.items() if kind in wanted}
 
@@ -94,9 +97,16 @@ def ready(item: Object | None, called: str) -> ConditionState:
     return ConditionState(UNKNOWN, reason if condition.get("status") == UNKNOWN else "Outdated", message)
 
 
-def _with_progress(state: ConditionState) -> ConditionState:
-    """Releases that are being installed are no failure."""
-    return ConditionState(UNKNOWN, state.reason, state.message) if state.reason == PROFILES_PROGRESSING else state
+def _profiles_ready(lock: ProfilesLock, releases: Sequence[Object], *, is_applied: bool) -> ConditionState:
+    """Releases that are being installed are no failure. A failed one is named before one that is missing: it says more."""
+    state = ready_state(lock, releases)
+    if state.reason != PROFILES_PROGRESSING:
+        return state
+    present = {_name(item) for item in releases}
+    missing = [item.name for item in lock.profiles if item.name not in present]
+    if missing and is_applied:
+        return ConditionState(FALSE, MISSING, f"{HELM_RELEASE} {missing[0]}: it does not exist")
+    return ConditionState(UNKNOWN, state.reason, state.message)
 
 
 def _available(deployment: Object) -> ConditionState:

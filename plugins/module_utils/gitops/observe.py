@@ -27,14 +27,14 @@ OURS = "openfleet.clusters/resource-set"  # the label of what this collection ha
 
 
 def observe_conditions(
-    provider: Provider, cluster: ObservedCluster, used: Collection[str], lock: ProfilesLock
+    provider: Provider, cluster: ObservedCluster, used: Collection[str], lock: ProfilesLock, *, is_applied: bool = True
 ) -> dict[str, ConditionState]:
-    """The conditions that are used, as Flux's objects show them now."""
+    """The conditions that are used, as Flux's objects show them now. `is_applied`: a run has applied the profiles of the lock."""
     if INSTALLED in used:
         observed = read(provider.connect(cluster, LIMITS), used, NAMESPACE)
     else:
         observed = read(provider.ref.kube, used, provider.ref.namespace)
-    return gitops_conditions(used, observed, lock)
+    return gitops_conditions(used, observed, lock, is_applied=is_applied)
 
 
 def read(kube: Kube, used: Collection[str], namespace: str) -> ObservedGitOps:

@@ -22,6 +22,7 @@ from datetime import datetime
 from ..common.text import as_reason, shortened
 from ..common.timestamps import format_time, parse_time
 from ..common.types import Object
+from ..gitops.condition_types import MISSING
 from ..gitops.condition_types import TYPES as GITOPS
 from ..providers.model import AVAILABLE, FALSE, TRUE, UNKNOWN, ConditionState, ObservedCluster
 from ..providers.model import DEGRADED as CLUSTER_DEGRADED
@@ -166,6 +167,8 @@ def merged(order: ClusterOrder, cluster: ObservedCluster, states: dict[str, Cond
         same = before.get("status") == state.status
         if kind == "TemplateApplied" and same and state.status == TRUE and _is_of_another_cluster(before, cluster):
             same = False  # applied to the previous cluster, now to this one
+        if kind in GITOPS and state.reason == MISSING != before.get("reason"):
+            same = False  # how long it is missing decides when it is applied again, and it has failed before
         result[kind] = {
             "type": kind,
             "status": state.status,

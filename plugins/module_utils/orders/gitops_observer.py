@@ -11,6 +11,7 @@ from ..kube.client import Kube
 from ..kube.errors import KubeError
 from ..providers.factory import ProviderFactory
 from ..providers.model import ConditionState
+from .conditions import was_applied
 from .gitops import used_by
 from .model import ClusterOrder
 from .observe import cluster_ref, provider_type, recorded_cluster
@@ -21,7 +22,8 @@ def observe_gitops(kube: Kube, order: ClusterOrder) -> dict[str, ConditionState]
     used = used_by(order)
     try:
         provider = ProviderFactory.for_cluster(provider_type(order), cluster_ref(kube, order))
-        return observe_conditions(provider, recorded_cluster(order), used, profiles_of(order))
+        cluster = recorded_cluster(order)
+        return observe_conditions(provider, cluster, used, profiles_of(order), is_applied=was_applied(order, cluster))
     except KubeError as error:
         return unreachable(used, str(error))
 

@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
-from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.condition_types import INSTALLED, SOURCE_READY, SYNCED, TYPES
+from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.condition_types import (
+    INSTALLED,
+    PROFILES_READY,
+    SOURCE_READY,
+    SYNCED,
+    TYPES,
+)
 from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.conditions import (
     ObservedGitOps,
     gitops_conditions,
@@ -14,7 +20,12 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.conditio
     ready,
     unreachable,
 )
-from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles.lock_file import ProfilesLock
+from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles.lock_file import (
+    LockedProfile,
+    LockedRepository,
+    ProfilesLock,
+)
+from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles.render import REVISION_LABEL
 
 SILENT = "GitRepository flux-system: Flux does not report it yet"
 LATE = "GitRepository flux-system: Flux has not observed its generation 2 yet"
@@ -131,3 +142,34 @@ def test_only_the_conditions_that_are_used_are_derived_in_their_order() -> None:
 
 def test_of_a_cluster_that_does_not_answer_nothing_is_known() -> None:
     assert unreachable([INSTALLED], "time is up")[INSTALLED].status == "Unknown"
+
+
+LOCK = ProfilesLock(
+    tuple(LockedProfile(name, name, name, "acme", "1.0.0", f"sha256:{'1' * 64}") for name in ("base", "web")),
+    {"acme": LockedRepository("https://charts.example.com")},
+)
+NOT_APPLIED = ("Unknown", "ProfilesProgressing", "HelmRelease web: not applied yet")
+
+
+def release(name: str, **report: Any) -> Object:
+    item = reported(**{"status": "True"} | report)
+    return item | {"metadata": item["metadata"] | {"name": name, "labels": {REVISION_LABEL: LOCK.revisions[name]}}}
+
+
+@pytest.mark.parametrize(
+    ("releases", "is_applied", "expected"),
+    [
+        ([release("base"), release("web")], True, ("True", "ProfilesReady", "2 profiles ready")),
+        ([release("base")], True, ("False", "Missing", "HelmRelease web: it does not exist")),
+        ([], True, ("False", "Missing", "HelmRelease base: it does not exist")),
+        # Another one has failed, and its message says more.
+        ([release("base", status="False", reason="InstallFailed")], True, ("False", "ProfileFailed", "HelmRelease base: ok")),
+        # The order was changed: the next run applies the release for the first time.
+        ([release("base")], False, NOT_APPLIED),
+        # A release that exists is being upgraded, however old it is.
+        ([release("base"), {"metadata": {"name": "web"}}], True, NOT_APPLIED),
+    ],
+)
+def test_a_release_that_was_applied_and_does_not_exist_is_missing(releases: list[Object], is_applied: bool, expected: Any) -> None:
+    state = gitops_conditions([PROFILES_READY], ObservedGitOps(releases=releases), LOCK, is_applied=is_applied)[PROFILES_READY]
+    assert (state.status, state.reason, state.message) == expected

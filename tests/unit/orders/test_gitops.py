@@ -88,6 +88,17 @@ def test_a_commit_that_breaks_degrades_and_the_next_one_repairs() -> None:
     assert with_status(degraded, seen(**states()), at(3)).phase == "Ready"
 
 
+def test_what_fails_before_it_is_missing_is_applied_again_no_sooner() -> None:
+    missing = ConditionState("False", "Missing", "GitRepository flux-system: it does not exist")
+    broken = with_status(step(installed()), seen(**states(BROKEN)), at(2))
+    deleted_then = with_status(broken, seen(**states(missing)), at(10))
+    still = with_status(deleted_then, seen(**states(missing)), at(12))
+    assert [next_action(still, HEALTHY, at(minutes)) for minutes in (12, 14.9, 15)] == [None, None, "post_install"]
+    # The run finds it failing once more, and it is deleted at once.
+    again = with_status(step(still, BROKEN, 15), seen(**states(missing)), at(16))
+    assert [next_action(again, HEALTHY, at(minutes)) for minutes in (16, 20.9, 21)] == [None, None, "post_install"]
+
+
 def test_what_flux_works_on_changes_no_phase() -> None:
     ready = step(installed())
     working = with_status(ready, seen(**states(WORKING)), at(2))
