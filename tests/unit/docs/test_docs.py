@@ -67,7 +67,10 @@ OURS = re.compile(r"(?<!ansible_collections\.)\bopenfleet\.clusters\.(\w+)")
 EXTRA = re.compile(r"-e (\w+)=")
 # A variable that a playbook does not set itself: it says what happens without it.
 TAKEN = re.compile(r"(?<![.\w])(\w+) \| default\(")
-WIDTH = 120
+BOX = re.compile(r'(\w+)[\[({]+"|participant (\w+)')
+LIBRARY = ROOT / "plugins" / "module_utils"
+PACKAGES = sorted(path.parent for path in LIBRARY.rglob("__init__.py") if path.parent != LIBRARY)
+WIDTH, MOST_BOXES = 120, 15
 # Words for which Kubernetes and Ansible have their own: reconcile, observe, cache, pending, release, skip, permission, fix.
 UNUSUAL = re.compile(
     r"\b(take[ns]? up|puts? down|carr(y|ies|ied) (\w+ ){0,2}out|mirror(s|ed)?|wish(es)?|gives? back|given back|left alone"
@@ -75,6 +78,7 @@ UNUSUAL = re.compile(
     r"|looks? at|looked at)\b",
     re.IGNORECASE,
 )
+DIAGRAM = "flowchart TD\n" + "".join(f'  {name}["{name}"]\n  a --> {name}\n' for name in "abcdefghijklmno")
 SANDBOX = re.compile(rf"(?:\bopenfleet-sandbox|{re.escape(MODULE)})((?: +[^\s`]+)+)")
 
 
@@ -222,6 +226,12 @@ def long_lines(page: Page) -> Iterator[str]:
             yield f"{len(line)} columns: {line[:40]}..."
 
 
+def large_diagrams(page: Page) -> Iterator[str]:
+    for language, content in page.blocks:
+        if language == "mermaid" and (count := len(set(BOX.findall(content)))) > MOST_BOXES:
+            yield f"a diagram of {count} boxes: {content[:40]}..."
+
+
 def unusual_words(page: Page) -> Iterator[str]:
     yield from (f"{found[0]}: use the field's word" for found in UNUSUAL.finditer(page.prose))
 
@@ -235,7 +245,7 @@ def test_page_is_true_to_the_files(path: Path, check: Any) -> None:
     assert list(check(read(path))) == []
 
 
-@pytest.mark.parametrize("check", [long_lines, unusual_words])
+@pytest.mark.parametrize("check", [long_lines, large_diagrams, unusual_words])
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_prose_has_the_style_of_the_project(path: Path, check: Any) -> None:
     assert list(check(read(path))) == []
@@ -246,6 +256,7 @@ def test_prose_has_the_style_of_the_project(path: Path, check: Any) -> None:
     [
         (long_lines, "word " * 25),
         (long_lines, "- " + "word " * 25),
+        (large_diagrams, f'```mermaid\n{DIAGRAM}  p --> q["Q"]\n```'),
         (unusual_words, "The run carries the order out."),
         (unusual_words, "Nobody holds the lock."),
         (bad_links, "[a](absent.md)"),
@@ -284,6 +295,7 @@ def test_mistake_is_found(check: Any, text: str) -> None:
     ("check", "text"),
     [
         (long_lines, f"| {'word ' * 25} |\n\n```text\n{'word ' * 25}\n```"),
+        (large_diagrams, f"```mermaid\n{DIAGRAM}```"),
         (unusual_words, "The run carries the token; the outdoor temperature is right."),
         (bad_links, "[a](https://example.com/absent.md), `[b](absent.md)`"),
         (bad_links, "# The `up` command, twice\n# The `up` command, twice\n\n[a](#the-up-command-twice), [b](#the-up-command-twice-1)"),
@@ -456,6 +468,27 @@ def test_guide_for_contributors_names_files_that_exist() -> None:
 def test_guide_for_contributors_lists_every_gate() -> None:
     listed = read(ROOT / "CONTRIBUTING.md").text.partition("\n## Gates")[2].partition("\n## ")[0].lower()
     assert [gate.title for gate in (*GATES, SLOWEST) if re.split(r" of ", gate.title.lower())[0] not in listed] == []
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: str(path.relative_to(LIBRARY)))
+def test_docstring_of_a_package_names_the_packages_that_it_imports(package: Path) -> None:
+    docstring = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8"))) or ""
+    named = re.search(r"Imports ([^.]+)\.", docstring)
+    assert named, "the docstring has no sentence that begins with Imports"
+    listed = set() if named[1] == "no other package" else set(re.split(r", | and ", named[1].replace("\n", " ")))
+    assert listed == imported_packages(package) - {package.relative_to(LIBRARY).parts[0]}
+
+
+def imported_packages(package: Path) -> set[str]:
+    """The packages of the library that the files below a folder import, all by relative names."""
+    found = set()
+    for path in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                start = path.parents[node.level - 1]
+                names = [node.module] if node.module else [each.name for each in node.names]
+                found |= {(start / name.replace(".", "/")).relative_to(LIBRARY).parts[0] for name in names}
+    return found
 
 
 def fields(schema: dict[str, Any]) -> Iterator[str]:
