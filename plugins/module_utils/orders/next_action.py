@@ -19,13 +19,7 @@ from .observe import ObservedState
 from .outcome import Action
 
 
-def next_action(
-    order: ClusterOrder,
-    observed: ObservedState,
-    now: datetime,
-    *,
-    template_has_post_install: bool = True,
-) -> Action | None:
+def next_action(order: ClusterOrder, observed: ObservedState, now: datetime) -> Action | None:
     """The action that the order needs now; None when it needs none, or when something else has to happen first.
 
     A deletion in progress is waited for: its end is the next event. With an external controller the working namespace and the
@@ -45,8 +39,6 @@ def next_action(
     if not order.is_applied or not cluster.exists or not requests_match(cluster.node_sets, wanted):
         return "provision"
     if not was_applied(order, cluster):
-        if not template_has_post_install:
-            return "provision"
         return "post_install" if cluster.is_true(AVAILABLE) else None
     # The cluster matches the order, but the last run, for example a repair of what is not observed here, did not finish.
     if order.failure:

@@ -37,8 +37,8 @@ UNREACHABLE = Failure("Unreachable", "no answer", "Apply")
 BAD = Failure("ParametersInvalid", "size: must be a number", retryable=False)
 
 
-def action(of: ClusterOrder, observed: ObservedState = HEALTHY, minutes: float = 0, **options: Any) -> str | None:
-    return next_action(of, observed, at(minutes), **options)
+def action(of: ClusterOrder, observed: ObservedState = HEALTHY, minutes: float = 0) -> str | None:
+    return next_action(of, observed, at(minutes))
 
 
 def failed(of: ClusterOrder, failure: Failure, observed: ObservedState = NOTHING, **outcome: Any) -> ClusterOrder:
@@ -171,12 +171,6 @@ def test_post_install_is_done_again_for_a_hosted_cluster_that_was_created_again(
     recreated = observed_with(node_pool(3), cluster=hosted_cluster(created=at(5)))
     assert action(ready_order(), recreated) == "post_install"
     assert action(with_status(ready_order(), recreated, at(6)), recreated) == "post_install"
-    assert action(ready_order(), recreated, template_has_post_install=False) == "provision"
-
-
-def test_a_template_without_post_install_is_never_asked_for_it() -> None:
-    assert action(installed(), template_has_post_install=False) == "provision"
-    assert action(ready_order(), template_has_post_install=False) is None
 
 
 @pytest.mark.parametrize(("status", "reason", "expected"), [("False", "Missing", "post_install"), ("False", "GitOperationFailed", None)])
