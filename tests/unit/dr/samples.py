@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.timestamps import format_time
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Absent, Answer, Found, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.step import step
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import (
@@ -20,8 +21,6 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import Decision, Request, State
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.vocabulary import DRPC_UID, EPOCH, REVISION
-
-Object = dict[str, Any]
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 UID = "uid-1"

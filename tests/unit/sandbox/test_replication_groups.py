@@ -16,9 +16,9 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.replication.site 
 from ansible_collections.openfleet.clusters.extensions.sandbox.replication.stores import StoreError
 from ansible_collections.openfleet.clusters.extensions.sandbox.replication.volumes import PRIMARY, SECONDARY, Volume, new_write
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.timestamps import parse_time
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Unreachable
 
-Object = dict[str, Any]
 CLAIM: Object = {
     "apiVersion": "v1",
     "kind": "PersistentVolumeClaim",

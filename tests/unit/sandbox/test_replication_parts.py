@@ -37,8 +37,8 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.replication.workl
     unready_because,
     workload_status,
 )
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 
-Object = dict[str, Any]
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 MINUTE = datetime.timedelta(minutes=1)
 KEY = ("shop", "data")

@@ -15,8 +15,8 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.replication.statu
     ProtectedClaim,
     group_status,
 )
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 
-Object = dict[str, Any]
 EARLY, LATE = "2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z"
 MOMENT = datetime.datetime(2026, 1, 1, 0, 3, tzinfo=datetime.UTC)
 CLAIM = {
