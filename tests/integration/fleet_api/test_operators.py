@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import base64
-import threading
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
-from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds import (
     ADOPT_ORDER,
     API_VERSION,
@@ -32,7 +29,6 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.workloads
 
 from ..support.fleet import TEMPLATE, Fleet
 from ..support.fleet_api import Client, Facade, Site, Tenant
-from ..support.manifests import manifest
 
 SPEC = {"template": TEMPLATE, "nodeSets": {"workers": {"class": "fc430", "size": 2}}}
 
@@ -149,9 +145,7 @@ def bound(site: Site, tenant: Tenant, fleet: Fleet) -> tuple[str, str]:
     """The id of a cluster with an API server, and its hub; the service may ask the agent of that hub."""
     hub = fleet.add_hub("east")
     fleet.set_quota(hard={})
-    for name in ("role", "role_binding"):
-        item = manifest(f"fleet/api/hub/{name}")
-        site.home.kube.create(item | {"metadata": item["metadata"] | {"namespace": hub_namespace(hub)}})
+    site.let_ask(hub)
     uid = tenant.client.post("/clusters", {"name": "demo", "spec": SPEC}).json()["id"]
     assert tenant.client.post(f"/clusters/{uid}/kubeconfig").code == "not-ready"
     fleet.reconcile()
@@ -161,27 +155,11 @@ def bound(site: Site, tenant: Tenant, fleet: Fleet) -> tuple[str, str]:
     return uid, hub
 
 
-def answer_one(site: Site, hub: str, answer: KubeconfigAnswer | WorkloadsAnswer) -> list[Object]:
-    """Answer the next request as the agent of the hub does. Returns the requests that it saw."""
-    seen: list[Object] = []
-
-    def run() -> None:
-        deadline = time.monotonic() + 60
-        while not seen and time.monotonic() < deadline:
-            found = [item for item in site.home.kube.list_all("v1", "Secret", hub_namespace(hub)) if is_request(item)]
-            seen.extend(found)  # before the answer, after which the test reads it
-            for item in found:
-                site.home.kube.replace(answer.apply_to(item))
-
-    threading.Thread(target=run, daemon=True).start()
-    return seen
-
-
 def test_kubeconfig_is_that_of_the_agent_and_is_stored_nowhere(site: Site, tenant: Tenant, bound: tuple[str, str], facade: Facade) -> None:
     uid, hub = bound
     expires = datetime.now(UTC).replace(microsecond=0) + timedelta(minutes=20)
     issued = kubeconfig_for("demo", {"server": "https://api.demo.example:6443"}, "secret-token")
-    seen = answer_one(site, hub, KubeconfigAnswer(issued, "", expires))
+    seen = site.answer_one(hub, KubeconfigAnswer(issued, "", expires))
     answer = tenant.client.post(f"/clusters/{uid}/kubeconfig", {"expirationSeconds": 1200})
     assert answer.status == 200, answer.body
     assert answer.json()["kubeconfig"] == issued
@@ -195,7 +173,7 @@ def test_kubeconfig_is_that_of_the_agent_and_is_stored_nowhere(site: Site, tenan
 
 def test_reason_of_the_agent_is_reported(site: Site, tenant: Tenant, bound: tuple[str, str]) -> None:
     uid, hub = bound
-    answer_one(site, hub, KubeconfigAnswer(error="The cluster has no kubeconfig yet."))
+    site.answer_one(hub, KubeconfigAnswer(error="The cluster has no kubeconfig yet."))
     answer = tenant.client.post(f"/clusters/{uid}/kubeconfig")
     assert (answer.code, answer.json()["detail"]) == ("not-ready", "The cluster has no kubeconfig yet.")
 
@@ -203,12 +181,12 @@ def test_reason_of_the_agent_is_reported(site: Site, tenant: Tenant, bound: tupl
 def test_workloads_and_events_of_a_cluster_are_those_of_its_hub_and_of_home(site: Site, tenant: Tenant, bound: tuple[str, str]) -> None:
     uid, hub = bound
     listed = to_json([Workload("Deployment", "shop", "web", "Failed", "0/1", "too late")])
-    seen = answer_one(site, hub, WorkloadsAnswer(listed))
+    seen = site.answer_one(hub, WorkloadsAnswer(listed))
     found = tenant.client.get(f"/clusters/{uid}/workloads").json()
     assert [(each["name"], each["health"]) for each in found["items"]] == [("web", "Failed")]
     assert site.home.kube.find("v1", "Secret", seen[0]["metadata"]["name"], hub_namespace(hub)) is None
     for answer in (WorkloadsAnswer(error="It is away."), WorkloadsAnswer('{"items": 3}')):
-        answer_one(site, hub, answer)
+        site.answer_one(hub, answer)
         assert tenant.client.get(f"/clusters/{uid}/workloads").code == "not-ready"
     about = {"apiVersion": API_VERSION, "kind": CLUSTER, "name": "demo", "namespace": tenant.name, "uid": uid}
     event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "odd", "namespace": tenant.name}, "involvedObject": about}

@@ -13,6 +13,8 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.processes import 
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds import API_VERSION, HUB
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.workloads import Workload, to_json
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.workloads_request import WorkloadsAnswer
 
 from ..support.fleet import TEMPLATE, Fleet
 from ..support.fleet_api import TENANT_ROLE, Facade, Site, Tenant
@@ -21,7 +23,14 @@ from ..support.oidc_issuer import MISSING, OidcIssuer
 
 ORDERS = "cloudkit.openshift.io/v1alpha1"
 EVIL = "<img src=x onerror=window.pwned=1><script>window.pwned=1</script>"
-ROUTES = ("#/", "#/clusters", "#/templates", "#/order", "#/quota")
+# Each with its heading, and the role and the name of something that it shows once it has loaded what it shows.
+ROUTES = {
+    "#/": ("Overview", "region", "Needs attention"),
+    "#/clusters": ("Clusters", "columnheader", "Name"),
+    "#/templates": ("Templates", "link", "Order "),
+    "#/order": ("Order a cluster", "button", "Add node set"),
+    "#/quota": ("Quota", "meter", "Clusters"),
+}
 
 
 @pytest.fixture
@@ -38,13 +47,29 @@ def offer(fleet: Fleet, **template: Any) -> None:
     fleet.home.patch(item, {"status": {"templates": [described]}}, subresource="status")
 
 
-def until_offered(tenant: Tenant) -> None:
+def until_offered(tenant: Tenant, title: str = "Small") -> None:
     """Wait until the service has what the hub offers, and not only what it offered before."""
 
     def titles() -> list[str]:
         return [each.get("title") for each in tenant.client.get("/templates").json()["items"]]
 
-    until(lambda: "Small" in titles(), "the service has the template")
+    until(lambda: title in titles(), "the service has the template")
+
+
+def open_route(user: User, route: str) -> None:
+    """Go to one of the ROUTES, and wait until it shows what it loads."""
+    heading, role, name = ROUTES[route]
+    user.go(route)
+    user.heading(heading)
+    expect(user.page.get_by_role(role, name=name).first).to_be_visible()
+
+
+def open_cluster(user: User, cluster: Object) -> None:
+    """Go to a cluster, and wait until it has been asked for its workloads and its Events."""
+    user.go(f"#/cluster/{cluster['metadata']['uid']}")
+    user.heading(cluster["metadata"]["name"])
+    expect(user.page.get_by_role("group", name="Events", exact=True)).to_be_visible()
+    expect(user.page.get_by_text("The hub is asked.")).to_have_count(0)
 
 
 def report(fleet: Fleet, name: str, nodes: int, state: str, **status: Any) -> None:
@@ -142,14 +167,14 @@ def test_tenant_sees_nothing_of_another_one(browser: Any, user: User, facade: Fa
         expect(stranger.page.get_by_text("No clusters yet")).to_be_visible()
         stranger.go(f"#/cluster/{made['metadata']['uid']}")
         expect(stranger.page.get_by_role("alert")).to_contain_text("There is no such thing")
-        for route in ROUTES:
+        for route, (heading, _role, _name) in ROUTES.items():
             stranger.go(route)
-            stranger.page.get_by_role("heading", level=1).wait_for()
+            stranger.heading(heading)
             assert "secret-plan" not in stranger.page.content()
             assert tenant.name not in stranger.page.content()
 
 
-def test_scripts_in_fields_of_tenants_clusters_and_hubs_do_nothing(user: User, fleet: Fleet) -> None:
+def test_scripts_in_fields_of_tenants_clusters_and_hubs_do_nothing(user: User, site: Site, fleet: Fleet, tenant: Tenant) -> None:
     schema = {"type": "object", "properties": {EVIL: {"type": "string", "description": EVIL, "default": EVIL}, "b": {"enum": [EVIL]}}}
     offer(fleet, title=EVIL, description=EVIL, parameters=schema)
     cluster = fleet.add_cluster("evil", nodes=1, templateParameters={EVIL: {EVIL: [EVIL]}})
@@ -161,26 +186,39 @@ def test_scripts_in_fields_of_tenants_clusters_and_hubs_do_nothing(user: User, f
     addresses = {"apiURL": "javascript:window.pwned=1", "consoleURL": "javascript:window.pwned=1//https://"}
     report(fleet, "evil", 1, "Failed", version=EVIL, failure=failure, conditions=[condition], profiles=profiles, **addresses)
     fleet.home.create(event_about(cluster))
+    until_offered(tenant, EVIL)
+    site.let_ask(fleet.hubs[0])
     page, asked = user.page, []
     page.on("dialog", lambda dialog: asked.append(dialog.message) or dialog.dismiss())
     page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/x") else None)
-    routes = (
-        *ROUTES,
-        f"#/cluster/{cluster['metadata']['uid']}",
-        f"#/clusters?q={EVIL}",
-        f"#/clusters?filter={EVIL}",
-        f"#/cluster/{EVIL}",
-        f"#/{EVIL}",
-    )
-    for route in routes:
-        user.go("#/quota")
-        user.heading("Quota")
-        user.go(route)
-        page.wait_for_timeout(300)
-        if "/cluster/" in route and EVIL not in route:
-            expect(page.get_by_text(EVIL).first).to_be_visible()
+
+    def examine_page() -> None:
         assert page.evaluate("window.pwned") is None
         assert page.locator("img:not([src='page/icon.svg']), main script, a[href^='javascript']").count() == 0
+
+    for route in ROUTES:
+        open_route(user, route)
+        if route != "#/quota":
+            expect(page.get_by_role("main")).to_contain_text(EVIL)
+        examine_page()
+    site.answer_one(fleet.hubs[0], WorkloadsAnswer(to_json([Workload(EVIL, EVIL, EVIL, "Failed", EVIL, EVIL)])))
+    open_cluster(user, cluster)
+    for name, times in (("Workloads", 5), ("Events", 2), ("Failure", 3), ("Parameters", 1), ("GitOps", 1)):
+        region = page.get_by_role("region", name=name, exact=True)
+        expect(region.get_by_text(EVIL)).to_have_count(times)
+        expect(region.get_by_text(EVIL).first).to_be_visible()
+    examine_page()
+    for route, heading, shown in (
+        (f"#/clusters?q={EVIL}", "Clusters", page.get_by_text("No cluster matches")),
+        (f"#/clusters?filter={EVIL}", "Clusters", page.get_by_role("alert")),
+        (f"#/cluster/{EVIL}", "This page cannot be shown", page.get_by_role("alert")),
+        (f"#/{EVIL}", "Not found", page.get_by_text("There is no such page.")),
+    ):
+        open_route(user, "#/quota")
+        user.go(route)
+        user.heading(heading)
+        expect(shown).to_be_visible()
+        examine_page()
     assert asked == []
     assert user.complaints == []
     # The browser itself refuses to parse a string as markup, also in a script of the page.
@@ -220,17 +258,18 @@ def test_axe_finds_nothing_serious_in_dark_and_light(browser: Any, site: Site, f
                 user.heading("Log in to openfleet")
                 examine(axe, user, f"login, {scheme}")
                 user.log_in(tenant.client.token)
-                for route in (*ROUTES, f"#/cluster/{cluster['metadata']['uid']}"):
-                    user.go(route)
-                    user.page.get_by_role("heading", level=1).wait_for()
-                    user.page.wait_for_timeout(300)
+                for route in ROUTES:
+                    open_route(user, route)
                     examine(axe, user, f"{route}, {scheme}")
+                open_cluster(user, cluster)
+                examine(axe, user, f"cluster, {scheme}")
                 user.page.get_by_role("button", name="Delete").click()
                 examine(axe, user, f"dialog, {scheme}")
         with user_of(browser, facade.address) as user:
             user.log_in(operator)
             user.go("#/hubs")
             user.heading("Hubs")
+            expect(user.page.get_by_role("meter", name="Clusters").first).to_be_visible()
             examine(axe, user, "hubs")
 
 
@@ -238,6 +277,42 @@ def examine(axe: Any, user: User, where: str) -> None:
     found = axe.run(user.page).response["violations"]
     serious = [(each["id"], [node["target"] for node in each["nodes"]]) for each in found if each["impact"] in ("serious", "critical")]
     assert serious == [], where
+
+
+def test_cluster_shows_its_profiles_by_layer_and_why_it_is_on_its_hub(user: User, site: Site, fleet: Fleet) -> None:
+    cluster = fleet.add_cluster("demo", nodes=2)
+    fleet.reconcile()
+    profiles = [{"name": "crds", "layer": 0, "dependsOn": []}, {"name": "mesh", "version": "1.2.3", "layer": 1, "dependsOn": ["crds"]}]
+    installed = {"type": "GitOpsInstalled", "status": "True", "reason": "ControllersAvailable", "message": ""}
+    conditions = [installed | {"lastTransitionTime": "2026-01-01T00:00:00Z"}]
+    report(fleet, "demo", 2, "Degraded", apiURL="https://api.demo.example.com", profiles=profiles, conditions=conditions)
+    site.let_ask(fleet.hubs[0])
+    # A release of the tenant's own, with the name of a profile.
+    releases = [
+        Workload("HelmRelease", namespace, "mesh", health) for namespace, health in (("flux-system", "Failed"), ("shop", "Healthy"))
+    ]
+    site.answer_one(fleet.hubs[0], WorkloadsAnswer(to_json(releases)))
+    open_cluster(user, cluster)
+    graph = user.page.get_by_role("img", name="crds in layer 0; mesh in layer 1, after crds")
+    expect(graph).to_be_visible()
+    expect(graph).to_contain_text("1.2.3 · Failed")
+    expect(user.page.get_by_role("region", name="Scheduling").get_by_role("paragraph")).to_contain_text(fleet.hubs[0])
+
+
+def test_operator_cordons_a_hub_and_uncordons_it(browser: Any, site: Site, facade: Facade, fleet: Fleet, tenant: Tenant) -> None:
+    hub = fleet.hubs[0]
+    with site.operator(tenant.name) as operator, user_of(browser, facade.address) as user:
+        user.log_in(operator)
+        user.go("#/hubs")
+        user.heading("Hubs")
+        card = user.page.get_by_role("listitem").filter(has=user.page.get_by_role("heading", name=hub, exact=True))
+        expect(card.get_by_role("meter", name="Clusters")).to_have_attribute("aria-valuetext", "0 of 10")
+        card.get_by_role("button", name="Cordon", exact=True).click()
+        expect(card.get_by_text("Cordoned", exact=True)).to_be_visible()
+        assert fleet.home.get(API_VERSION, HUB, hub)["spec"]["schedulable"] is False
+        card.get_by_role("button", name="Uncordon").click()
+        expect(card.get_by_text("Cordoned", exact=True)).to_have_count(0)
+        assert fleet.home.get(API_VERSION, HUB, hub)["spec"]["schedulable"] is True
 
 
 def test_cluster_is_ordered_with_the_keyboard_alone(browser: Any, facade: Facade, fleet: Fleet, tenant: Tenant) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +20,9 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.launcher import d
 from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
-from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds import API_VERSION, CLUSTER
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds import API_VERSION, CLUSTER, hub_namespace
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kubeconfig_request import KubeconfigAnswer, is_request
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.workloads_request import WorkloadsAnswer
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Forbidden
 
 from .manifests import MANIFESTS, manifest
@@ -173,6 +176,28 @@ class Site:
         }
         self.home.kube.apply(item, force=True)
         return item
+
+    def let_ask(self, hub: str) -> None:
+        """The service may ask the agent of the hub about clusters."""
+        for name in ("role", "role_binding"):
+            item = manifest(f"fleet/api/hub/{name}")
+            self.home.kube.create(item | {"metadata": item["metadata"] | {"namespace": hub_namespace(hub)}})
+
+    def answer_one(self, hub: str, answer: KubeconfigAnswer | WorkloadsAnswer) -> list[Object]:
+        """Answer the next request as the agent of the hub does. Returns the requests that it saw."""
+        seen: list[Object] = []
+
+        def run() -> None:
+            deadline = time.monotonic() + PATIENCE
+            while not seen and time.monotonic() < deadline:
+                found = [item for item in self.home.kube.list_all("v1", "Secret", hub_namespace(hub)) if is_request(item)]
+                seen.extend(found)  # before the answer, after which the test reads it
+                for item in found:
+                    self.home.kube.replace(answer.apply_to(item))
+                time.sleep(0.01)
+
+        threading.Thread(target=run, daemon=True).start()
+        return seen
 
     @contextlib.contextmanager
     def operator(self, namespace: str) -> Iterator[str]:

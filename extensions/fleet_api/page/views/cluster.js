@@ -10,6 +10,7 @@ import { session } from "../session.js";
 
 const GITOPS = /^(GitOps|Profiles)/;
 const FALSE_IS_GOOD = ["Expiring", "Deleting", "Upgrading"];
+const FLUX_NAMESPACE = "flux-system";
 const DETAILS_PAUSE = 5000;
 
 export const title = () => "Cluster";
@@ -122,10 +123,13 @@ class Detail {
     return scheduling || hub ? panel("Scheduling", h("p", {}, (scheduling || {}).message || `Bound to ${hub}.`)) : null;
   }
 
+  // Flux in the cluster has the releases of profiles in a namespace of its own. A tenant may have others of the same names elsewhere.
   profiles() {
-    const releases = new Map(((this.details.workloads || {}).items || []).filter((each) => each.kind === "HelmRelease").map((each) => [each.name, each]));
-    const profiles = ((this.item.status || {}).profiles || []).map((each) => ({ ...each, state: (releases.get(each.name) || {}).health, message: (releases.get(each.name) || {}).message }));
-    return profileGraph(profiles);
+    const { profiles, conditions } = this.item.status;
+    const isInside = (conditions || []).some((each) => each.type === "GitOpsInstalled");
+    const found = ((this.details.workloads || {}).items || []).filter((each) => each.kind === "HelmRelease" && (!isInside || each.namespace === FLUX_NAMESPACE));
+    const releases = new Map(found.map((each) => [each.name, each]));
+    return profileGraph(profiles.map((each) => ({ ...each, state: (releases.get(each.name) || {}).health, message: (releases.get(each.name) || {}).message })));
   }
 
   // What the hub and the API are asked for when someone looks
