@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from ....plugins.module_utils.common.types import Object
+from ....plugins.module_utils.fleet.assigned_order import PROVISIONED, status_of
 from ....plugins.module_utils.fleet.kinds import API_VERSION, CLUSTER, GROUP
-from ....plugins.module_utils.fleet.mirror import PROVISIONED, status_of
 from ....plugins.module_utils.fleet.model import ClusterAssignment, NodeSet, node_sets_of, nodes_by_class
 from ....plugins.module_utils.orders.model import ClusterOrder, Names
 from ..problems import invalid

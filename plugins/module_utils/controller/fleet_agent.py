@@ -17,10 +17,10 @@ from functools import partial
 
 from ..common.types import Object
 from ..fleet.agent import AssignmentReconciler, Outcome
+from ..fleet.assigned_order import HUB_LABEL, UID_LABEL, reference_of
 from ..fleet.cluster_secrets import LABEL as SECRETS_LABEL
 from ..fleet.kinds import API_VERSION, ASSIGNMENT, hub_namespace
 from ..fleet.kubeconfig_request import is_request
-from ..fleet.mirror import HUB_LABEL, UID_LABEL, reference_of
 from ..fleet.model import PROGRESSING, ClusterAssignment
 from ..kube.client import Kube
 from ..kube.errors import Conflict, KubeError, Unreachable

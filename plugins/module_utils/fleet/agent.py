@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reconciles one assignment of the home cluster with its order on the hub. What they look like, `mirror` decides.
+"""Reconciles one assignment of the home cluster with its order on the hub. `assigned_order` computes both.
 
 It keeps no state: a call that was killed between any two writes is continued by the next one, and a second agent that works on the same
 assignment is harmless. The order of the writes is what makes that true:
@@ -24,9 +24,7 @@ from ..orders.model import ClusterOrder, Names
 from ..templates.catalogue import Template, resolve
 from ..templates.errors import TemplateError
 from ..templates.parameters import REFERENCE as SECRET_REFERENCE
-from .cluster_secrets import SecretsRefused, references, secrets_of
-from .kinds import AGENT_FINALIZER, API_VERSION, ASSIGNMENT
-from .mirror import (
+from .assigned_order import (
     PROVISIONED_ANNOTATION,
     UID_LABEL,
     OrderReference,
@@ -41,6 +39,8 @@ from .mirror import (
     reference_of,
     status_of,
 )
+from .cluster_secrets import SecretsRefused, references, secrets_of
+from .kinds import AGENT_FINALIZER, API_VERSION, ASSIGNMENT
 from .model import READY, ClusterAssignment, nodes_by_class
 
 Result = Literal["unchanged", "created", "changed", "deleting", "deleted", "waiting", "refused"]

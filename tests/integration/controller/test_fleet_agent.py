@@ -15,12 +15,12 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin imp
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller import fleet_agent, hub_reporting, informer
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet import kubeconfig_request
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.assigned_order import PROVISIONED_ANNOTATION
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kubeconfig_request import (
     ACCESS_NAMESPACE,
     KubeconfigAnswer,
     KubeconfigRequest,
 )
-from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.mirror import PROVISIONED_ANNOTATION
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.workloads_request import WorkloadsAnswer, request_for
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.config import target

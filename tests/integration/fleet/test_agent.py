@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.assigned_order import UID_LABEL
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds import ADOPT_ORDER, AGENT_FINALIZER, RETRY
-from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.mirror import UID_LABEL
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.config import Target
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Conflict

@@ -14,9 +14,9 @@ import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.agent import AssignmentReconciler, Outcome
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.assigned_order import UID_LABEL, reference_of
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.cluster_secrets import copy_of, references
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds import API_VERSION, ASSIGNMENT, hub_namespace
-from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.mirror import UID_LABEL, reference_of
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.model import ClusterAssignment
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.config import target

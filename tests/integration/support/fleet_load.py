@@ -13,6 +13,7 @@ from typing import Any
 import urllib3
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.assigned_order import UID_LABEL
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds import (
     API_VERSION,
     ASSIGNMENT,
@@ -23,7 +24,6 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds imp
     QUOTA_NAME,
     RECORD,
 )
-from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.mirror import UID_LABEL
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
 
 from .fleet import TEMPLATE

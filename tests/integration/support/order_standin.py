@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
-from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.mirror import UID_LABEL
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.assigned_order import UID_LABEL
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
 
 ORDERS, ORDER = "cloudkit.openshift.io/v1alpha1", "ClusterOrder"

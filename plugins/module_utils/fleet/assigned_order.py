@@ -100,15 +100,15 @@ def changes_of(order: Object, wanted: Object, *, is_adopted: bool = False) -> Ob
 
     A retry is a change of the layout of its parameters: a changed order starts again without backoff, and its content is the same.
     """
-    spec, wishes = order.get("spec") or {}, dict(wanted["spec"])
-    text, wish = spec.get("templateParameters") or "", wishes.pop("templateParameters", None)
+    spec, requested = order.get("spec") or {}, wanted["spec"]
+    text, parameters = spec.get("templateParameters") or "", requested.get("templateParameters")
     changed: Object = {}
-    if wish is None and not is_adopted and _parsed(text) != {}:
+    if parameters is None and not is_adopted and _parsed(text) != {}:
         changed["templateParameters"] = None
-    elif wish is not None and _parsed(text) != _parsed(wish):
-        changed["templateParameters"] = text = wish
-    if not (is_adopted and not wishes["nodeRequests"]) and _by_class(spec) != _by_class(wishes):
-        changed["nodeRequests"] = wishes["nodeRequests"]
+    elif parameters is not None and _parsed(text) != _parsed(parameters):
+        changed["templateParameters"] = text = parameters
+    if not (is_adopted and not requested["nodeRequests"]) and _by_class(spec) != _by_class(requested):
+        changed["nodeRequests"] = requested["nodeRequests"]
     metadata: Object = {}
     for kind in ("labels", "annotations"):
         present = order["metadata"].get(kind) or {}

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
-from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds import ADOPT_ORDER, RETRY
-from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.mirror import (
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.assigned_order import (
     UID_LABEL,
     Problem,
     changes_of,
@@ -18,6 +17,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.mirror im
     reference_of,
     status_of,
 )
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds import ADOPT_ORDER, RETRY
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.model import ClusterAssignment
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Names
 
