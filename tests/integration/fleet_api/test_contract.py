@@ -101,12 +101,12 @@ def test_every_answer_is_as_described_and_none_is_a_server_error(
 def test_operations_need_the_token_that_the_document_asks_for(facade: Facade) -> None:
     document = Client(facade.address).get("//openapi.json").json()
     OpenAPI.from_dict(document)  # is valid
-    nobody = Client(facade.address)
+    anonymous = Client(facade.address)
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             is_public = not path.startswith(API)
             assert ("security" in operation) is not is_public, path
-            answer = nobody(method.upper(), f"/{path.format(id='x', code='not-found')}")
+            answer = anonymous(method.upper(), f"/{path.format(id='x', code='not-found')}")
             assert (answer.status == 200) if is_public else (answer.code == "unauthenticated"), path
 
 

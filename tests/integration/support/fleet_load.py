@@ -120,7 +120,7 @@ class Load:
         assert answer.status == 200, answer.body
 
     def _delete(self, life: Life) -> None:
-        """Whoever had the finalizer of the fleet leaves a record."""
+        """A cluster that had the finalizer of the fleet leaves a record."""
         life.had_finalizer = self._has_finalizer(life)
         answer = _persistent(life.tenant.client, "DELETE", f"/clusters/{life.uid}")
         assert answer.status in (202, 404), answer.body  # the answer to the first try may have been lost
@@ -246,12 +246,12 @@ class Watchman:
     def _run(self) -> None:
         while not self._ended.wait(0.2):
             try:
-                self._look()
+                self._observe()
                 self.samples += 1
             except KubeError:
                 continue  # its API server is killed
 
-    def _look(self) -> None:
+    def _observe(self) -> None:
         for item in self._home.kube.list_all(API_VERSION, QUOTA):
             reserved = (item.get("status") or {}).get("reservations") or {}
             for name, hard in (item["spec"].get("hard") or {}).items():

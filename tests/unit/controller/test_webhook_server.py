@@ -21,7 +21,7 @@ import pytest
 import urllib3
 from ansible_collections.openfleet.clusters.extensions.sandbox.certificates import Authority
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller import webhook_server
-from ansible_collections.openfleet.clusters.plugins.module_utils.controller import webhook_server as intake_module
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller import webhook_server as webhook_module
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.gitops_notifications import GitOpsNotifications
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.metrics import Metrics, State
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.settings import BadSettings, Webhook
@@ -58,13 +58,13 @@ class Server:
         self.notified: list[str] = []
         self.hub = SiteKeys()
         notifications = GitOpsNotifications(self.hub, "site", self.notified.append)  # type: ignore[arg-type] - a hub in memory
-        self._intake = WebhookServer(settings, self.metrics, self.accepted.append, lambda: self.problems, notifications)
+        self._webhook = WebhookServer(settings, self.metrics, self.accepted.append, lambda: self.problems, notifications)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._pool = urllib3.PoolManager(retries=False, timeout=30)
 
     def _serve(self) -> None:
-        self._task = self._loop.create_task(self._intake.serve())
+        self._task = self._loop.create_task(self._webhook.serve())
         with pytest.raises(asyncio.CancelledError):
             self._loop.run_until_complete(self._task)
 
@@ -82,11 +82,11 @@ class Server:
 
     @property
     def port(self) -> int:
-        return self._intake.port
+        return self._webhook.port
 
     @property
     def health_port(self) -> int:
-        return self._intake.health_port or 0
+        return self._webhook.health_port or 0
 
     def send(self, method: str = "POST", path: str = CREATE, body: Any = BODY, scheme: str = "http", **settings: Any) -> Any:
         pool = settings.pop("pool", self._pool)
@@ -287,7 +287,7 @@ def test_certificates_that_cannot_be_used_are_reported_at_the_start(tmp_path: Pa
 def test_an_address_in_use_is_reported(plain: Server) -> None:
     other = Server(Webhook(port=plain.port))
     with pytest.raises(BadSettings, match="cannot listen"):
-        asyncio.run(other._intake.serve())  # noqa: SLF001 - without the thread that hides it
+        asyncio.run(other._webhook.serve())  # noqa: SLF001 - without the thread that hides it
 
 
 def until_refused(send: Callable[[], Any]) -> Any:
@@ -316,7 +316,7 @@ def test_a_bucket_is_filled_again_and_each_client_has_its_own() -> None:
 
 
 def test_buckets_of_many_clients_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intake_module, "CLIENTS", 10)
+    monkeypatch.setattr(webhook_module, "CLIENTS", 10)
     buckets = Buckets(1)
     for number in range(1000):
         buckets.take(f"client-{number}", 0.0)
@@ -324,7 +324,7 @@ def test_buckets_of_many_clients_do_not_fill_the_memory(monkeypatch: pytest.Monk
 
 
 def test_a_sender_that_disconnects_or_stalls_in_the_body_harms_no_other_sender(plain: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intake_module, "BODY_SECONDS", 1.0)
+    monkeypatch.setattr(webhook_module, "BODY_SECONDS", 1.0)
     head = f"POST {CREATE} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(BODY)}\r\n\r\n".encode()
     sleepers = []
     for cut in range(0, len(BODY), 7):

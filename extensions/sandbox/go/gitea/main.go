@@ -15,7 +15,7 @@ import (
 
 const version = "1.26.2"
 
-// patientDriver waits for a locked database. Gitea's address of it has this wish in the words of another driver.
+// patientDriver waits for a locked database. Gitea's own address sets the timeout by a parameter that only another driver has.
 type patientDriver struct{ sqlite.Driver }
 
 func (d *patientDriver) Open(name string) (driver.Conn, error) {

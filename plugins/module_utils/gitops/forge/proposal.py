@@ -60,9 +60,9 @@ def propose(forge: Forge, proposal: Proposal, *, check_mode: bool = False) -> Pr
         forge.write(proposal.path, proposal.content, there, branch, proposal.title)
     opened = forge.open_pull_request(branch, proposal.base, proposal.title, proposal.body)
     if opened is None:
-        # Another run has opened it since it was looked for.
+        # Another run has opened it since the search.
         opened = forge.find_pull_request(branch, proposal.base)
         if opened is None:
-            raise ForgeUnavailable(f"The forge opens no pull request for the branch {branch}: look at it there, and run the task again.")
+            raise ForgeUnavailable(f"The forge opens no pull request for the branch {branch}: check it there, and run the task again.")
         return Proposed(False, before, branch, opened)
     return Proposed(True, before, branch, opened)

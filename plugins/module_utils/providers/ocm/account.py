@@ -37,7 +37,7 @@ def require_recorded_account(api: OcmApi, secret: AccessSecret, name: str) -> No
     if account != recorded:
         raise OtherAccount(
             f"OpenShift Cluster Manager shows no cluster {name} to the account {account}, and it was created or last seen by the account "
-            f"{recorded}. Put a token of that account into the Secret {secret.place} as token; "
+            f"{recorded}. Put a token of that account into the Secret {secret.reference} as token; "
             "if the cluster was deleted at the service, remove the key account from the Secret."
         )
 

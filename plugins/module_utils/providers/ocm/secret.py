@@ -37,7 +37,7 @@ class AccessSecret:
         return self._present is not None
 
     @property
-    def place(self) -> str:
+    def reference(self) -> str:
         return f"{self._ref.namespace}/{self.name}"
 
     def access(self) -> Access:
@@ -45,7 +45,7 @@ class AccessSecret:
         if not self.content.get("token"):
             kind, what = (ProviderError, "has no token") if self.exists else (NoSuchCluster, "does not exist")
             raise kind(
-                f"The Secret {self.place} for OpenShift Cluster Manager {what}; "
+                f"The Secret {self.reference} for OpenShift Cluster Manager {what}; "
                 "create the cluster with secrets.token, or put an offline token into the Secret as token."
             )
         where = {"url": URL, "token_url": TOKEN_URL, "client_id": CLIENT_ID}
@@ -98,4 +98,4 @@ class AccessSecret:
             data = (self._present or {}).get("data") or {}
             return {key: base64.b64decode(value).decode().strip() for key, value in data.items()}
         except (binascii.Error, UnicodeDecodeError):
-            raise ProviderError(f"The Secret {self.place} contains data that is not text.") from None
+            raise ProviderError(f"The Secret {self.reference} contains data that is not text.") from None
