@@ -38,7 +38,7 @@ class Assignments:
         self._copies = SecretCopies(home)
 
     def create(self, cluster: FleetCluster, bound: float | None = None) -> None:
-        """Create the assignment of a bound cluster, unless it exists. A cluster that was deleted meanwhile must not be created.
+        """Create the assignment of a bound cluster, unless it exists. A cluster whose deletion began meanwhile must not be created.
 
         `bound` is when this process bound the cluster, by the clock since boot. Within moments of that no other process can have become
         the leader and completed a deletion, so the cluster need not be read.
@@ -51,7 +51,7 @@ class Assignments:
         if bound is not None and boottime() - bound < MOMENTS:
             return
         item = self._home.find(API_VERSION, CLUSTER, cluster.name, cluster.namespace)
-        if item is None or item["metadata"]["uid"] != cluster.uid:
+        if item is None or item["metadata"]["uid"] != cluster.uid or "deletionTimestamp" in item["metadata"]:
             self._home.delete(created, checked=True)
             self._copies.delete(cluster.uid, cluster.hub)
 

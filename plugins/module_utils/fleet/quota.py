@@ -107,8 +107,8 @@ def largest(first: Amounts, second: Amounts) -> Amounts:
 
 
 def smallest(first: Amounts, second: Amounts) -> Amounts:
-    """The smaller amount of each key, without keys of none."""
-    return {key: min(amount, second[key]) for key, amount in first.items() if second.get(key)}
+    """The smaller amount of each key that both have."""
+    return {key: min(amount, second[key]) for key, amount in first.items() if key in second}
 
 
 def used(reservations: Reservations) -> dict[str, int]:

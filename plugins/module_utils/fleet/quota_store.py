@@ -7,11 +7,12 @@ Reservations are keyed by the uid of the cluster, so a repeated call changes not
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..common.types import Object
 from ..kube.client import Kube
-from ..kube.errors import Conflict
+from ..kube.errors import Conflict, NotFound
 from ..lock.lease import SITE_NAMESPACE
 from .kinds import API_VERSION, QUOTA, QUOTA_NAME
 from .model import Amounts, FleetQuota, QuotaReservation
@@ -56,9 +57,17 @@ class QuotaStore:
         self._swap(namespace, reduced)
 
     def release(self, namespace: str, uids: Iterable[str]) -> None:
-        """Release the reservations of clusters whose hubs report them deleted."""
+        """Release the reservations of clusters whose hubs report them deleted. A quota that does not exist has none.
+
+        It is not created: the API server refuses that while it deletes the namespace, which waits for its clusters.
+        """
         gone = {*uids}
-        self._swap(namespace, lambda quota: Admission({uid: each for uid, each in quota.reservations.items() if uid not in gone}))
+
+        def released(quota: FleetQuota) -> Admission:
+            return Admission({uid: each for uid, each in quota.reservations.items() if uid not in gone})
+
+        with contextlib.suppress(NotFound):
+            self._swap(namespace, released, read=lambda: self._home.get(API_VERSION, QUOTA, QUOTA_NAME, namespace))
 
     def repair(self, namespace: str, live: Callable[[], LiveClusters]) -> list[str]:
         """Release what no cluster has, and reserve again, whatever the limits, what clusters with an assignment lost.
@@ -86,12 +95,18 @@ class QuotaStore:
         site = self._home.find(API_VERSION, QUOTA, QUOTA_NAME, self._site_namespace)
         return FleetQuota.from_object(site) if site else None
 
-    def _swap(self, namespace: str, compute: Callable[[FleetQuota], Admission], known: FleetQuota | None = None) -> Admission:
+    def _swap(
+        self,
+        namespace: str,
+        compute: Callable[[FleetQuota], Admission],
+        known: FleetQuota | None = None,
+        read: Callable[[], Object] | None = None,
+    ) -> Admission:
         def change(item: Object) -> tuple[Object, Admission]:
             result = compute(FleetQuota.from_object(item))
             return _status_changes(item.get("status") or {}, result.reservations), result
 
-        return swap_status(self._home, lambda: self._existing(namespace), change, known.raw if known else None)
+        return swap_status(self._home, read or (lambda: self._existing(namespace)), change, known.raw if known else None)
 
     def _existing(self, namespace: str) -> Object:
         """The quota of the namespace. One without limits is created for a tenant that has none, to hold its reservations."""

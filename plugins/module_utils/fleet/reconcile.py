@@ -18,7 +18,7 @@ from ..kube.errors import Conflict, KubeError
 from ..kube.event_recorder import Event, EventRecorder
 from ..lock.lease import SITE_NAMESPACE
 from .deletion import Deletion
-from .kinds import FINALIZER
+from .kinds import API_VERSION, CLUSTER, FINALIZER
 from .lifetime import Expiry, expiry_of, is_expired, is_warned
 from .model import FleetCluster
 from .observe import ObservedFleet
@@ -30,6 +30,9 @@ from .resize import Resize
 from .schedule import Choice, Weights
 from .status import SECRETS_AVAILABLE, Remarks, derive_status, events_of
 from .swap import merge_patch
+
+STATUS_ATTEMPTS = 5  # of one write
+DECISIVE = ("uid", "generation", "deletionTimestamp", "annotations", "finalizers")  # metadata that a reconcile depends on
 
 Result = Literal["refused", "waiting", "scheduled", "bound", "expired", "denied", "deleting", "deleted", "failed"]
 
@@ -184,20 +187,38 @@ class Reconciler:
         refusal: Refusal | None = None,
         choice: Choice | None = None,
     ) -> None:
-        """Only what changed. After a conflict the next reconcile writes it, from what the cluster is then."""
-        before: Object = cluster.raw.get("status") or {}
-        assignment = fleet.assignments.get(cluster.uid)
-        status = derive_status(cluster, fleet.now, refusal=refusal, choice=choice, assignment=assignment, remarks=remarks.get(cluster.uid))
-        if changes := merge_patch(before, status):
+        """Only what changed. After a conflict it is written to what the cluster is then, unless another reconcile follows anyway."""
+        assignment, attempts = fleet.assignments.get(cluster.uid), STATUS_ATTEMPTS
+        while True:
+            before: Object = cluster.raw.get("status") or {}
+            own = remarks.get(cluster.uid)
+            status = derive_status(cluster, fleet.now, refusal=refusal, choice=choice, assignment=assignment, remarks=own)
+            changes = merge_patch(before, status)
+            if not changes:
+                return
             try:
                 written = self._home.patch(cluster.raw, {"status": changes}, subresource="status")
             except Conflict:
+                attempts -= 1
+                item = self._home.find(API_VERSION, CLUSTER, cluster.name, cluster.namespace)
+                if item is None or needs_reconcile(cluster.raw, item):
+                    return
+                latest = FleetCluster.from_object(item)
+                if not attempts or latest.hub != cluster.hub:  # bound by another process, so what was decided no longer holds
+                    raise
+                cluster = latest
+            else:
+                self._events.record(written, events_of(before, status))
                 return
-            self._events.record(written, events_of(before, status))
 
     def _each(self, clusters: Sequence[FleetCluster], work: Callable[[FleetCluster], Outcome]) -> list[Outcome]:
         results = zip(clusters, self._home.in_parallel(work, clusters), strict=True)
         return [Outcome(cluster, "failed", str(result)) if isinstance(result, KubeError) else result for cluster, result in results]
+
+
+def needs_reconcile(before: Object, after: Object) -> bool:
+    """Whether a change of a cluster needs a reconcile: not where only the status differs, which a reconcile itself writes."""
+    return any(before["metadata"].get(name) != after["metadata"].get(name) for name in DECISIVE)
 
 
 def ends_of(fleet: ObservedFleet, site_namespace: str) -> dict[str, Expiry]:

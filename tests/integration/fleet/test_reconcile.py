@@ -8,10 +8,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.timestamps import format_time
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.assignments import Assignments
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.hub_store import HubStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds import (
     API_VERSION,
@@ -19,12 +20,13 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds imp
     FINALIZER,
     HUB,
     QUOTA,
+    QUOTA_NAME,
     hub_namespace,
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.model import FleetCluster
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.observe import list_clusters, observe
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.placer import Placer
-from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.quota import claim_of
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.quota import claim_of, settled_amounts
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.quota_store import QuotaStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.reconcile import Reconciler
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.sweep import sweep
@@ -150,6 +152,60 @@ def test_cluster_that_waits_for_a_hub_releases_at_once_what_it_no_longer_asks_fo
     assert fleet.quota() == before
 
 
+def test_cluster_without_nodes_left_releases_them_once(fleet: Fleet) -> None:
+    fleet.add_hub("east")
+    fleet.set_quota(hard={"nodes": 5})
+    fleet.add_cluster("demo", 4)
+    fleet.reconcile()
+    fleet.report("demo", 4)
+    fleet.resize("demo", 0)
+    fleet.reconcile()
+    fleet.report("demo", 0)
+    fleet.reconcile()
+    (counted,) = fleet.quota()["reservations"].values()
+    (cluster,) = list_clusters(fleet.home, fleet.namespace)
+    settled = settled_amounts(cluster, observe(fleet.home, fleet.namespace).assignments[cluster.uid])
+    assert (counted["amounts"], counted["amounts"]["nodes"]) == (settled, 0)
+
+
+def test_status_is_written_although_someone_else_changed_the_cluster_meanwhile(fleet: Fleet) -> None:
+    fleet.set_quota(hard={})
+    fleet.add_cluster("demo")
+    fleet.reconcile()
+    fleet.add_hub("east", schedulable=False)
+    stale = observe(fleet.home, fleet.namespace)
+    fleet.home.patch(fleet.cluster("demo"), {"metadata": {"labels": {"team": "one"}}})
+    (outcome,) = Reconciler(fleet.home, fleet.namespace).reconcile(stale)
+    assert (outcome.result, outcome.message) == ("waiting", "0 of 1 hub fit: 1 not schedulable")
+    assert fleet.condition("demo", "Scheduled") == ("False", "NoHubFits", outcome.message)
+
+
+def test_decision_about_a_cluster_that_another_process_bound_meanwhile_is_not_written(fleet: Fleet) -> None:
+    fleet.set_quota(hard={})
+    fleet.add_cluster("demo")
+    fleet.reconcile()
+    east = fleet.add_hub("east", schedulable=False)
+    stale = observe(fleet.home, fleet.namespace)
+    fleet.home.patch(fleet.home.get(API_VERSION, HUB, east), {"spec": {"schedulable": True}})
+    assert fleet.reconcile()["demo"][0] == "scheduled"
+    (outcome,) = Reconciler(fleet.home, fleet.namespace).reconcile(stale)
+    assert outcome.result == "failed"  # so that it is tried again
+    assert fleet.condition("demo", "Scheduled") == ("True", "Bound", f"Bound to the hub {east}")
+
+
+def test_former_leader_leaves_no_assignment_for_a_cluster_that_is_being_deleted(fleet: Fleet) -> None:
+    fleet.add_hub("east")
+    fleet.set_quota(hard={})
+    fleet.add_cluster("demo")
+    fleet.reconcile()
+    (stale,) = list_clusters(fleet.home, fleet.namespace)
+    fleet.home.delete(fleet.cluster("demo"))
+    assert fleet.reconcile()["demo"][0] == "deleting"
+    Assignments(fleet.home).create(stale)
+    assert fleet.assignments() == []
+    assert fleet.reconcile()["demo"][0] == "deleted"
+
+
 def test_growth_waits_for_room_on_the_hub_of_the_cluster(fleet: Fleet) -> None:
     east = fleet.add_hub("east", nodes=3)
     fleet.set_quota(hard={})
@@ -198,6 +254,24 @@ def test_cluster_that_was_never_bound_is_deleted_too(fleet: Fleet) -> None:
     fleet.home.delete(fleet.cluster("demo"))
     assert fleet.reconcile()["demo"][0] == "deleted"
     assert fleet.quota()["reservations"] == {}
+
+
+def test_clusters_of_a_namespace_that_is_deleted_go_with_it(fleet: Fleet) -> None:
+    east = fleet.add_hub("east")
+    fleet.set_quota(hard={})
+    fleet.add_cluster("demo", 1)
+    fleet.reconcile()
+    fleet.home.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": fleet.namespace}})
+    until(lambda: fleet.home.find(API_VERSION, QUOTA, QUOTA_NAME, fleet.namespace) is None, "the quota is deleted", 120)
+    assert fleet.reconcile()["demo"][0] == "deleting"
+    assert fleet.reconcile()["demo"] == ("deleted", "")
+    assert fleet.hub(east)["clusters"] == 0
+    until(lambda: fleet.home.find("v1", "Namespace", fleet.namespace) is None, "the namespace is deleted", 120)
+
+
+def test_release_creates_no_quota(fleet: Fleet) -> None:
+    QuotaStore(fleet.home, fleet.namespace).release(fleet.namespace, ["uid"])
+    assert fleet.home.find(API_VERSION, QUOTA, QUOTA_NAME, fleet.namespace) is None
 
 
 def test_end_of_a_cluster_is_announced_once_and_enforced(fleet: Fleet) -> None:
