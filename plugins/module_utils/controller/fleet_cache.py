@@ -32,14 +32,17 @@ Changed = Callable[[Optional[Object], Optional[Object]], None]  # noqa: UP045 - 
 
 @dataclass(frozen=True)
 class Handlers:
-    """What is called for each change, with the object before and after. `agent` gets the name of a hub whose agent reported."""
+    """What is called for each change, with the object before and after.
+
+    `agent` gets the name of a hub whose agent reported, and for how long it had been silent if it renewed its Lease.
+    """
 
     cluster: Changed
     hub: Changed
     quota: Changed
     assignment: Changed
     tenant: Changed
-    agent: Callable[[str], None]
+    agent: Callable[[str, timedelta], None]
 
 
 class FleetCache:
@@ -120,13 +123,8 @@ class FleetCache:
         return self._hubs.all()
 
     def agent(self, hub: str) -> AgentState:
-        """A renewal counts from when it was observed, because the clock of the hub may differ; one from before, by its own time."""
-        namespace, now = hub_namespace(hub), self.now()
-        lease = self._leases.get(Key(namespace, LEASE))
-        renewed = parse_time(((lease or {}).get("spec") or {}).get("renewTime"))
-        heartbeat = self._heartbeats.get(hub) or (min(renewed, now) if renewed else None)
-        item = self._reports.get(Key(namespace, CONFIG_MAP))
-        return AgentState(heartbeat, self._report(hub, item) if item else None)
+        item = self._reports.get(Key(hub_namespace(hub), CONFIG_MAP))
+        return AgentState(self._heartbeat(hub), self._report(hub, item) if item else None)
 
     def fleet(self, keys: Iterable[Key], secrets: Secrets, silent_after: timedelta) -> ObservedFleet:
         """The fleet as a reconcile of these clusters observes it. Clusters that no longer exist are left out."""
@@ -151,8 +149,16 @@ class FleetCache:
         hub = self._parsed_hubs.get(name)
         if hub is None or hub.raw is not item:
             hub = self._parsed_hubs[name] = Hub.from_object(item)
-        latest = self._heartbeats.get(name)
+        latest = self._heartbeat(name)
         return replace(hub, heartbeat=latest) if latest and (hub.heartbeat is None or latest > hub.heartbeat) else hub
+
+    def _heartbeat(self, hub: str) -> datetime | None:
+        return self._heartbeats.get(hub) or self._renewal(self._leases.get(Key(hub_namespace(hub), LEASE)))
+
+    def _renewal(self, lease: Object | None) -> datetime | None:
+        """Of a renewal that was not observed, its own time. The clock of the hub may differ, so an observed one counts from then."""
+        renewed = parse_time(((lease or {}).get("spec") or {}).get("renewTime"))
+        return min(renewed, self.now()) if renewed else None
 
     def _quota(self, item: Object) -> FleetQuota:
         namespace = item["metadata"]["namespace"]
@@ -191,16 +197,19 @@ class FleetCache:
 
     def _lease_changed(self, before: Object | None, after: Object | None) -> None:
         if hub := _hub_of(after or before):
+            silence = timedelta()
             if after is None:
                 self._heartbeats.pop(hub, None)
             elif before is not None and before.get("spec") != after.get("spec"):
-                self._heartbeats[hub] = self.now()
-            self._handlers.agent(hub)
+                now, known = self.now(), self._heartbeats.get(hub) or self._renewal(before)
+                silence = now - known if known else silence
+                self._heartbeats[hub] = now
+            self._handlers.agent(hub, silence)
 
     def _report_changed(self, before: Object | None, after: Object | None) -> None:
         if hub := _hub_of(after or before):
             self._parsed_reports.pop(hub, None)
-            self._handlers.agent(hub)
+            self._handlers.agent(hub, timedelta())
 
 
 def _hub_of(item: Object | None) -> str:

@@ -18,14 +18,13 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ..common.types import Object
 from ..fleet.kinds import QUOTA_NAME
 from ..fleet.lifetime import Expiry, warned_from
 from ..fleet.model import PENDING, FleetCluster
-from ..fleet.observe import ObservedFleet
-from ..fleet.reconcile import Outcome, Reconciler, ends_of
+from ..fleet.reconcile import Outcome, Reconciler, ends_of, needs_reconcile
 from ..fleet.secret_copies import names_of
 from ..fleet.sweep import Swept, sweep
 from ..kube.client import Kube
@@ -42,6 +41,7 @@ from .record_keeper import RecordKeeper
 from .record_writer import RecordWriter
 from .recording_kube import RecordingKube
 from .secret_watch import SecretWatch
+from .waiting import GROWTH, HUB, QUOTA, Wait, Waiting
 from .work_queue import Key, sentence
 
 log = logging.getLogger(__name__)
@@ -53,7 +53,6 @@ RESYNC_SECONDS = 600.0
 FIRST_SWEEP_SECONDS = 30.0  # a new leader first does what waits
 BROKEN_SECONDS = 60.0  # a watch that is broken for longer is reported
 A_MOMENT = 0.1  # after a time limit, so that it has passed
-QUOTA, HUB, GROWTH = "quota", "hub", "growth"  # what clusters wait for
 
 
 class FleetController:
@@ -87,7 +86,7 @@ class FleetController:
         self._hubs = HubMonitor(self._recording(), lambda: self._cache, settings.hub_timeout, self._pool)
         self._records = RecordKeeper(home, settings.records, metrics.exported)
         self._unrecorded = RecordWriter(home)
-        self._waiting: dict[str, set[Key]] = {QUOTA: set(), HUB: set(), GROWTH: set()}
+        self._waiting = Waiting()
         self._notifications: asyncio.Queue[Object] = asyncio.Queue()
         self._orphans = 0
         self._began = False
@@ -124,9 +123,8 @@ class FleetController:
             hubs[name, "reserved"] = int(status.get("clusters") or 0)
             hubs[name, "capacity"] = int(item["spec"]["capacity"]["clusters"])
             ready[name] = int(is_ready(status))
-        waiting = {reason: len(keys) for reason, keys in self._waiting.items()}
         restarts = {informer.kind: informer.restarts for informer in self._cache.informers()}
-        return FleetState(True, states, waiting, hubs, ready, len(self._queue), self._orphans, restarts)
+        return FleetState(True, states, self._waiting.counts(), hubs, ready, len(self._queue), self._orphans, restarts)
 
     def _recording(self) -> Kube:
         """A connection of its own, so that one part of the work does not wait for another's."""
@@ -172,30 +170,29 @@ class FleetController:
     async def _reconcile(self, lane: str, batch: Sequence[Key]) -> set[Key]:
         """Reconcile the clusters once. Returns those that have to be tried again."""
         secrets = await self._secrets.secrets(batch)
-        fleet = self._cache.fleet(batch, secrets, self._settings.hub_timeout)
+        observed, fleet = self._waiting.moment(), self._cache.fleet(batch, secrets, self._settings.hub_timeout)
         outcomes = await in_thread(lambda: self._reconcilers[lane].reconcile(fleet))
         found = {Key(each.cluster.namespace, each.cluster.name): each for each in outcomes}
         ends = ends_of(fleet, self._settings.site_namespace)
         for cluster in fleet.clusters:
             key = Key(cluster.namespace, cluster.name)
             if key in found:
-                self._note(key, found[key], ends.get(cluster.uid), fleet)
+                self._note(key, found[key], ends.get(cluster.uid), fleet.now, observed)
         failed = {key for key, each in found.items() if each.result == "failed"}
         for key in sorted(failed):
             log.warning("%s: %s", key, found[key].message)
         unfinished = {Key(each.namespace, each.name) for each in fleet.clusters} - found.keys()
         return failed | unfinished
 
-    def _note(self, key: Key, outcome: Outcome, expiry: Expiry | None, fleet: ObservedFleet) -> None:
-        """Remember what the cluster waits for, and report its end."""
+    def _note(self, key: Key, outcome: Outcome, expiry: Expiry | None, now: datetime, observed: int) -> None:
+        """Store what the cluster waits for, and report its end. What eased while it was reconciled wakes it."""
         self._metrics.reconciled(outcome.result)
-        waits = {"refused": QUOTA, "waiting": GROWTH if outcome.cluster.hub else HUB}.get(outcome.result)
-        for reason, keys in self._waiting.items():
-            (keys.add if reason == waits else keys.discard)(key)
+        if self._waiting.note(key, _wait_of(outcome), observed):
+            self._queue.add(key)
         if outcome.result in ("expired", "denied") and expiry:
             self._notifications.put_nowait(ended_event(outcome.cluster.raw, expiry.reason, outcome.message))
         if expiry and not outcome.cluster.is_deleting:
-            self._wait_for_end(key, outcome.cluster, expiry, fleet.now)
+            self._wait_for_end(key, outcome.cluster, expiry, now)
 
     def _wait_for_end(self, key: Key, cluster: FleetCluster, expiry: Expiry, now: datetime) -> None:
         if times := [moment - now for moment in (warned_from(expiry, cluster), expiry.at) if moment > now]:
@@ -206,7 +203,7 @@ class FleetController:
     async def _resync(self) -> None:
         while True:
             await asyncio.sleep(RESYNC_SECONDS)
-            self._enqueue(key for keys in self._waiting.values() for key in keys)
+            self._enqueue(self._waiting)
 
     async def _sweep(self) -> None:
         await asyncio.sleep(min(FIRST_SWEEP_SECONDS, self._settings.sweep))
@@ -257,14 +254,13 @@ class FleetController:
             return
         self._notify(cluster_events(before, after))
         self._secrets.use(key, names_of(FleetCluster.from_object(after)))
-        if not before or _is_changed(before, after):
+        if not before or needs_reconcile(before, after):
             self._queue.add(key)
 
     def _forget(self, key: Key) -> None:
         self._queue.forget(key)
         self._secrets.forget(key)
-        for keys in self._waiting.values():
-            keys.discard(key)
+        self._waiting.forget(key)
 
     def _assignment_changed(self, before: Object | None, after: Object | None) -> None:
         """What the hub reports, and that it has deleted the cluster. Who created an assignment knows that it exists."""
@@ -282,7 +278,7 @@ class FleetController:
             is_default = namespace == self._settings.site_namespace
             self._enqueue([key for key, _item in self._cache.clusters()] if is_default else self._cache.clusters_of_tenant(namespace))
         elif quota_eases(before, after):
-            self._enqueue(key for key in self._waiting[QUOTA] if key.namespace == namespace)
+            self._enqueue(self._waiting.quota_eased(namespace))
 
     def _hub_changed(self, before: Object | None, after: Object | None) -> None:
         name = (after or before or {})["metadata"]["name"]
@@ -293,15 +289,20 @@ class FleetController:
         if after is None or before is None or events:
             self._enqueue(self._cache.clusters_on(name))  # they say whether their hub reports
         if after is not None and hub_eases(before, after):
-            self._enqueue(self._waiting[HUB] | (self._waiting[GROWTH] & self._cache.clusters_on(name)))
+            self._enqueue(self._waiting.hub_eased(name, self._cache.clusters_on(name)))
 
     def _tenant_changed(self, before: Object | None, after: Object | None) -> None:
         if before and after and before["metadata"].get("labels") != after["metadata"].get("labels"):
-            self._enqueue(key for key in self._waiting[HUB] if key.namespace == after["metadata"]["name"])
+            self._enqueue(self._waiting.tenant_changed(after["metadata"]["name"]))
 
-    def _agent_changed(self, hub: str) -> None:
-        if self._cache.hub(hub):
-            self._hubs.changed(hub)
+    def _agent_changed(self, hub: str, silence: timedelta) -> None:
+        """The status of a hub does not show a silence that ends before it is written, but clusters were reconciled meanwhile."""
+        if not self._cache.hub(hub):
+            return
+        self._hubs.changed(hub)
+        if silence > self._settings.hub_timeout:
+            bound = self._cache.clusters_on(hub)
+            self._enqueue(self._waiting.hub_eased(hub, bound) | bound)
 
     def _notify(self, events: Iterable[Object]) -> None:
         """What happened before this source began is not reported."""
@@ -310,7 +311,8 @@ class FleetController:
                 self._notifications.put_nowait(event)
 
 
-def _is_changed(before: Object, after: Object) -> bool:
-    """Whether a change of a cluster needs a reconcile: not where only the status differs, which the controller itself writes."""
-    fields = ("generation", "deletionTimestamp", "annotations", "finalizers")
-    return any(before["metadata"].get(name) != after["metadata"].get(name) for name in fields)
+def _wait_of(outcome: Outcome) -> Wait | None:
+    if outcome.result == "refused":
+        return Wait(QUOTA)
+    hub = outcome.cluster.hub
+    return (Wait(GROWTH, hub) if hub else Wait(HUB)) if outcome.result == "waiting" else None

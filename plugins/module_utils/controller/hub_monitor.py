@@ -11,7 +11,7 @@ from concurrent.futures import Executor
 from datetime import timedelta
 
 from ..common.types import Object
-from ..fleet.hub_state import HEARTBEAT_INTERVAL, AgentState, derive_hub_status, was_silent
+from ..fleet.hub_state import AgentState, derive_hub_status, heartbeat_interval, was_silent
 from ..fleet.kinds import API_VERSION, HUB
 from ..fleet.swap import swap_status
 from ..kube.client import Kube
@@ -74,7 +74,7 @@ class HubMonitor:
         if agent.heartbeat is None:
             return
         age = cache.now() - agent.heartbeat
-        times = [limit - age for limit in (HEARTBEAT_INTERVAL, self._silent_after) if limit > age]
+        times = [limit - age for limit in (heartbeat_interval(self._silent_after), self._silent_after) if limit > age]
         if times:
             self.queue.add_after(key, min(times).total_seconds() + A_MOMENT)
 

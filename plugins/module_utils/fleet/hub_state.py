@@ -22,7 +22,6 @@ MESSAGE_LIMIT = 32768
 UNKNOWN = "Unknown"
 SILENT, NEVER_REPORTED, CHECK_FAILED, CHECKS_PASSED = "AgentSilent", "NeverReported", "CheckFailed", "ChecksPassed"
 REPORTED = ("templates", "nodes", "versions", "releases", "agentVersion")
-# A heartbeat that is the only change is written so often at most: each write wakes all that watch hubs.
 HEARTBEAT_INTERVAL = timedelta(seconds=30)
 
 
@@ -35,6 +34,14 @@ class AgentState:
 
     def is_silent(self, now: datetime, silent_after: timedelta) -> bool:
         return self.heartbeat is not None and now - self.heartbeat > silent_after
+
+
+def heartbeat_interval(silent_after: timedelta) -> timedelta:
+    """A heartbeat that is the only change is written so often at most: each write wakes all that watch hubs.
+
+    Others know the hub by what is written, so it must not look silent to them between two writes.
+    """
+    return min(HEARTBEAT_INTERVAL, silent_after / 3)
 
 
 def ready_state(agent: AgentState, now: datetime, silent_after: timedelta) -> ConditionState:
@@ -60,7 +67,7 @@ def derive_hub_status(status: Object, agent: AgentState, now: datetime, silent_a
     if conditions := _conditions(status, ready_state(agent, now, silent_after), now):
         changes["conditions"] = conditions
     written = parse_time(status.get("heartbeat"))
-    if agent.heartbeat and (changes or written is None or agent.heartbeat - written >= HEARTBEAT_INTERVAL):
+    if agent.heartbeat and (changes or written is None or agent.heartbeat - written >= heartbeat_interval(silent_after)):
         heartbeat = format_time(agent.heartbeat)
         changes |= {"heartbeat": heartbeat} if heartbeat != status.get("heartbeat") else {}
     return changes

@@ -28,7 +28,7 @@ TENANTS, CLUSTERS = 3, 100
 SECONDS = 25.0  # in which the tenants act, and each part is killed once
 QUOTA_CLUSTERS, QUOTA_NODES = 25, 60  # of each tenant: fewer than it asks for at first, and more than it keeps
 PAUSE_SECONDS = 2.0  # at most, until a killed part is started again
-SETTLE_SECONDS = 600.0  # what a busy machine may need
+SETTLE_SECONDS = 400.0  # what a busy machine may need; less than the resync of the engine, which would hide a lost wake-up
 
 
 @pytest.fixture(scope="module")

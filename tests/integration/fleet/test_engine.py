@@ -117,15 +117,35 @@ def test_changes_while_no_engine_led_are_reported_by_the_next_one(fleet: Fleet) 
         assert source.types(east) == []
 
 
+def test_hub_whose_agent_reports_is_not_silent_although_no_engine_led_for_long(fleet: Fleet) -> None:
+    """The stored heartbeat is of the engine before; the Lease, which is not renewed again here, is of the agent."""
+    east = fleet.add_hub("east", clusters=1)
+    fleet.set_quota(hard={})
+    for priority, name in ((1, "bound"), (0, "pending")):
+        fleet.add_cluster(name, priority=priority)
+    fleet.reconcile()
+    item = fleet.home.patch(fleet.home.get(API_VERSION, HUB, east), {"spec": {"capacity": {"clusters": 2}}})
+    an_hour_ago = format_time(datetime.now(UTC) - timedelta(hours=1))
+    fleet.home.patch(item, {"status": {"heartbeat": an_hour_ago}}, subresource="status")
+    fleet.renew(east)
+    with running(fleet) as source:
+        until(lambda: status(fleet, "pending").get("hub") == east, "the pending cluster is bound", 60)
+        fleet.report("bound", 0, state="Ready")
+        until_state(fleet, "bound", "Ready")
+        until_reported(source, "pending", "cluster_scheduled")
+        assert source.types(east) == []
+    assert "HubSilent" not in [each["reason"] for each in fleet.home.list_all("v1", "Event", fleet.namespace)]
+
+
 def test_lifetimes_and_denials_are_enforced_without_any_change(fleet: Fleet) -> None:
     fleet.add_hub("east")
     fleet.set_quota(hard={})
     with running(fleet) as source:
         # The end is announced in the last quarter of the life, and not at all by a source that was stopped for so long.
-        fleet.add_cluster("short", expiresAt=format_time(datetime.now(UTC) + timedelta(seconds=15)))
+        fleet.add_cluster("short", expiresAt=format_time(datetime.now(UTC) + timedelta(seconds=40)))
         fleet.add_cluster("kept")
-        until(lambda: [each["spec"]["name"] for each in fleet.records()] == ["short"], "the cluster is deleted at its end", 120)
-        until(lambda: len(source.types("short")) == 5, "all is reported", 60)
+        until(lambda: [each["spec"]["name"] for each in fleet.records()] == ["short"], "the cluster is deleted at its end", 180)
+        until(lambda: len(source.types("short")) == 5, f"all is reported: {source.types('short')}", 60)
         types = source.types("short")
         assert sorted(types[:4]) == ["cluster_accepted", "cluster_expired", "cluster_expiring", "cluster_scheduled"], types
         assert types[4] == "cluster_deleted", types

@@ -57,6 +57,14 @@ def test_heartbeat_alone_is_written_seldom() -> None:
     assert derive_hub_status(written, AgentState(later, REPORT), later, LIMIT) == {"heartbeat": format_time(later)}
 
 
+def test_heartbeat_is_written_often_enough_for_a_short_time_limit() -> None:
+    limit = timedelta(seconds=9)
+    written = merged({}, derive_hub_status({}, AgentState(NOW, REPORT), NOW, limit))
+    for seconds, changes in ((2, set()), (3, {"heartbeat"})):
+        later = NOW + timedelta(seconds=seconds)
+        assert derive_hub_status(written, AgentState(later, REPORT), later, limit).keys() == changes
+
+
 def test_silence_changes_only_the_condition_and_is_known_afterwards() -> None:
     written = merged({}, derive_hub_status({}, AgentState(NOW, REPORT), NOW, LIMIT))
     later = NOW + timedelta(minutes=4)
