@@ -22,11 +22,11 @@ TOOLS = ("apt-get", "dpkg-deb")
 
 @dataclass(frozen=True)
 class DebianProgram:
-    """A program, and the package that contains it. `place` is its folder there, where the one for PATH has a script with fixed paths."""
+    """A program, and the package that contains it. `path` is its folder there, where the one for PATH has a script with fixed paths."""
 
     name: str
     package: str
-    place: str = ""
+    path: str = ""
 
 
 KNOT = DebianProgram("knotd", "knot")
@@ -57,8 +57,8 @@ def find(program: DebianProgram) -> Unpacked | None:
 
 
 def _in(folder: Path, program: DebianProgram) -> Unpacked | None:
-    places = (program.place,) if program.place else ("usr/sbin", "usr/bin")
-    found = shutil.which(program.name, path=os.pathsep.join(str(folder / place) for place in places))
+    paths = (program.path,) if program.path else ("usr/sbin", "usr/bin")
+    found = shutil.which(program.name, path=os.pathsep.join(str(folder / path) for path in paths))
     libraries = sorted({str(path.parent) for path in folder.rglob("*.so*")})
     return Unpacked(Path(found), {"LD_LIBRARY_PATH": os.pathsep.join(libraries)}) if found else None
 

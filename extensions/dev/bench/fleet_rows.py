@@ -294,7 +294,7 @@ def _walk(what: str, next_page: Callable[[str], str]) -> list[float]:
 
 
 def _lag(home: FleetHome, api: FleetApi) -> Iterator[Row]:
-    """From the response to the write of an assignment's status, as the agent of a hub writes it, until a client of the API is told."""
+    """From the response to the write of an assignment's status, as the agent of a hub writes it, until a client of the API receives it."""
     kube = home.access.kube
     chosen = [item for item in kube.list_all(API_VERSION, ASSIGNMENT) if item["spec"]["cluster"]["namespace"] == "tenant-0"][:CHANGES]
     shown: dict[str, float] = {}
@@ -313,7 +313,7 @@ def _lag(home: FleetHome, api: FleetApi) -> Iterator[Row]:
     lags = sorted(shown[uid] - began for uid, began in sent.items())
     for percent in (50, 99):
         lag = percentile(lags, percent) * 1000
-        yield Row(f"a hub's report until a client of the REST API is told, p{percent}", f"{lag:.0f} ms")
+        yield Row(f"a hub's report until a client of the REST API receives it, p{percent}", f"{lag:.0f} ms")
 
 
 def _follow(stream: http.client.HTTPResponse, shown: dict[str, float]) -> None:

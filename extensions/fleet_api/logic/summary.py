@@ -36,7 +36,7 @@ def summary(items: Iterable[Object]) -> dict[str, Any]:
 
 
 def is_failing(item: Object) -> bool:
-    """Whether someone has to look at the cluster. One that waits for quota or a hub has a refused condition, and counts too."""
+    """Whether the cluster needs attention. One that waits for quota or a hub has a refused condition, and counts too."""
     status = item.get("status") or {}
     if status.get("state") in (FAILED, DEGRADED):
         return True

@@ -66,7 +66,7 @@ function focusHeading() {
 async function missing() {
   return {
     title: () => "Not found",
-    show: (place) => replace(place, h("h1", {}, "Not found"), h("p", {}, "There is no such page. ", h("a", { href: "#/" }, "Overview"))),
+    show: (container) => replace(container, h("h1", {}, "Not found"), h("p", {}, "There is no such page. ", h("a", { href: "#/" }, "Overview"))),
   };
 }
 

@@ -16,12 +16,12 @@ export function profileGraph(profiles) {
   const tallest = Math.max(...columns.map((each) => each.length));
   const width = layers.length * WIDTH + (layers.length - 1) * GAP_X + 2;
   const height = HEAD + tallest * (HEIGHT + GAP_Y);
-  const places = new Map();
-  columns.forEach((column, x) => column.forEach((each, y) => places.set(each.name, { x: 1 + x * (WIDTH + GAP_X), y: HEAD + y * (HEIGHT + GAP_Y), profile: each })));
-  const lines = profiles.flatMap((each) => (each.dependsOn || []).filter((name) => places.has(name)).map((name) => line(places.get(name), places.get(each.name))));
+  const boxes = new Map();
+  columns.forEach((column, x) => column.forEach((each, y) => boxes.set(each.name, { x: 1 + x * (WIDTH + GAP_X), y: HEAD + y * (HEIGHT + GAP_Y), profile: each })));
+  const lines = profiles.flatMap((each) => (each.dependsOn || []).filter((name) => boxes.has(name)).map((name) => line(boxes.get(name), boxes.get(each.name))));
   const heads = layers.map((layer, x) => svg("text", { x: 1 + x * (WIDTH + GAP_X), y: 12, class: "layer" }, `Layer ${layer}`));
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "graph", role: "img", "aria-label": sentence(profiles) },
-    lines, heads, [...places.values()].map(box));
+    lines, heads, [...boxes.values()].map(box));
   return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Profiles by layer" }, picture);
 }
 

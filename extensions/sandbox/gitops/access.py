@@ -135,9 +135,9 @@ class OciRegistry:
         archive, config = chart.archive(), json.dumps(chart.metadata).encode()
         path = f"http://{self.address}/v2/{repository}/{chart.name}"
         for content in (config, archive):
-            place = self._send("POST", f"{path}/blobs/uploads/").headers["Location"]
-            mark = "&" if "?" in place else "?"
-            self._send("PUT", f"{place}{mark}digest=sha256:{digest(content)}", content, "application/octet-stream")
+            location = self._send("POST", f"{path}/blobs/uploads/").headers["Location"]
+            mark = "&" if "?" in location else "?"
+            self._send("PUT", f"{location}{mark}digest=sha256:{digest(content)}", content, "application/octet-stream")
         manifest = {
             "schemaVersion": 2,
             "mediaType": MANIFEST_TYPE,

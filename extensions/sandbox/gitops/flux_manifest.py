@@ -20,7 +20,7 @@ from ..processes import write_private
 
 NAMESPACE = "flux-system"
 GROUPS = [f"{name}.toolkit.fluxcd.io" for name in ("source", "kustomize", "helm", "notification", "image")]
-# A dependency that is not ready is looked at again after this time rather than after half a minute.
+# A dependency that is not ready is checked again after this time rather than after half a minute.
 REQUEUE = "--requeue-dependency=2s"
 EVENTS = f"--events-addr=http://notification-controller.{NAMESPACE}.svc.cluster.local./"
 STORAGE = f"source-controller.{NAMESPACE}.svc.cluster.local."

@@ -20,8 +20,8 @@ def git_environment() -> dict[str, str]:
     program = _program()
     # An unpacked one looks for its parts where the package would have installed them.
     folder = program.path.parents[1]
-    places = {"GIT_EXEC_PATH": str(folder / "lib" / "git-core"), "GIT_TEMPLATE_DIR": str(folder / "share" / "git-core" / "templates")}
-    return SETTINGS | program.environment | (places if program.environment else {})
+    paths = {"GIT_EXEC_PATH": str(folder / "lib" / "git-core"), "GIT_TEMPLATE_DIR": str(folder / "share" / "git-core" / "templates")}
+    return SETTINGS | program.environment | (paths if program.environment else {})
 
 
 def _program() -> debian.Unpacked:

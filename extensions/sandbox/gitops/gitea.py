@@ -95,8 +95,8 @@ class GiteaService:
         return output.decode()
 
     def _environment(self) -> dict[str, str]:
-        places = {"GITEA_WORK_DIR": self.folder, "HOME": self.folder, "TMPDIR": self.folder, "GIT_CONFIG_GLOBAL": self.folder / "gitconfig"}
-        return git_environment() | {name: str(path) for name, path in places.items()}
+        paths = {"GITEA_WORK_DIR": self.folder, "HOME": self.folder, "TMPDIR": self.folder, "GIT_CONFIG_GLOBAL": self.folder / "gitconfig"}
+        return git_environment() | {name: str(path) for name, path in paths.items()}
 
     def _settings(self, port: int) -> str:
         root = {"I_AM_BEING_UNSAFE_RUNNING_AS_ROOT": "true"} if os.geteuid() == 0 else {}

@@ -1,6 +1,6 @@
 """An HTTP server with git repositories and Helm repositories, until SIGTERM: `python -m ...gitops.server --folder F --port P`.
 
-Git is served by git's own `http-backend`; the name and the token for it come by environment. Charts are files, for everybody.
+Git is served by git's own `http-backend`; the name and the token for it come by environment. Charts are files, and need no token.
 """
 
 from __future__ import annotations

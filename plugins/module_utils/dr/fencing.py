@@ -77,7 +77,7 @@ def _fence(cluster: Object, fence: Object | None, *, is_own: bool) -> FencePlan:
     if missing := _missing(cluster):
         return _failed(f"The DRCluster has no {', '.join(missing)}: set it, or cut the cluster off and set {MANUALLY_FENCED}")
     if fence is None or _state(fence) != FENCED or "deletionTimestamp" in fence["metadata"]:
-        text = "The storage is told to refuse the cluster"
+        text = "The NetworkFence asks the storage to refuse the cluster"
         return _plan("Fencing", FALSE, "Fencing", TRUE, text, write=FENCED, complete=False)
     result, message = _result(fence)
     if result == FAILED:
@@ -93,7 +93,8 @@ def _unfence(fence: Object) -> FencePlan:
     if "deletionTimestamp" in fence["metadata"]:
         return _plan("Unfencing", TRUE, "Unfencing", FALSE, "The NetworkFence is being deleted", complete=False)
     if _state(fence) == FENCED:
-        return _plan("Unfencing", TRUE, "Unfencing", FALSE, "The storage is told to accept the cluster", write=UNFENCED, complete=False)
+        text = "The NetworkFence asks the storage to accept the cluster"
+        return _plan("Unfencing", TRUE, "Unfencing", FALSE, text, write=UNFENCED, complete=False)
     if result == SUCCEEDED:
         return _plan("Unfencing", TRUE, "Unfencing", FALSE, "The storage accepts the cluster", delete=True, complete=False)
     if result == FAILED:

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What the bucket knows about a workload: its home, the request in progress, the decision. The only memory of the state machine.
 
-`home` and `last_action` change when a move has its new home. A test failover leaves them alone, so they are also what a test failover is
-reverted to.
+`home` and `last_action` change when a move has its new home. A test failover does not change them, so they are also what a test failover
+is reverted to.
 """
 
 from __future__ import annotations

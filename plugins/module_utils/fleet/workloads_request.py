@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """A request for the workloads of a cluster, and its answer. It is a Secret like a request for a kubeconfig, and ends like one. Pure.
 
-It is asked for when someone looks: no hub reads all its clusters again and again for reports that few read.
+It is created when a client asks: no hub reads all its clusters again and again for reports that few read.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 """Flux of the hub for a cluster that has none: its objects are in the working namespace, and reach the cluster by a kubeconfig.
 
 For clusters without an outbound network. Every object has the labels of the order, and one by which those that are no longer wanted are
-found. When the cluster itself is deleted, Flux is told to leave it alone: its finalizers would wait for a cluster that is gone.
+found. When the cluster itself is deleted, Flux is suspended: its finalizers would wait for a cluster that is gone.
 """
 
 from __future__ import annotations

@@ -142,11 +142,11 @@ def _any_site(template: Template, given: Mapping[str, Any]) -> SiteValues:
     settings: dict[str, Any] = {}
     for name, path in rules.site_choices.items():
         keys, values = path.split("."), given.get(name)
-        place = settings
+        parent = settings
         for key in keys[:-1]:
-            place = place.setdefault(key, {})
+            parent = parent.setdefault(key, {})
         items = values if isinstance(values, list) else [values]
-        place.setdefault(keys[-1], []).extend(str(item) for item in items)
+        parent.setdefault(keys[-1], []).extend(str(item) for item in items)
     return SiteValues(
         parameters={name: SiteParameter(allowed=(given[name],)) for name in rules.site_parameters if name in given},
         secrets={name: "unknown" for name in rules.site_defaults if name != RELEASE_IMAGE},

@@ -30,7 +30,7 @@ def domains_in(text: str) -> dict[str, Object]:
         found = json.loads(text or "{}")
     except ValueError:
         return {}
-    return {str(domain): place for domain, place in found.items() if isinstance(place, dict)} if isinstance(found, dict) else {}
+    return {str(domain): server for domain, server in found.items() if isinstance(server, dict)} if isinstance(found, dict) else {}
 
 
 def release_domains(kube: Kube, site_namespace: str, text: str, owner: str, former: Collection[str], writer: FencedWriter) -> None:
@@ -38,6 +38,6 @@ def release_domains(kube: Kube, site_namespace: str, text: str, owner: str, form
     from .dns_backends import zone_of  # here, as most runs have no records
     from .dns_records import DnsRecords
 
-    for domain, place in domains_in(text).items():
-        zone = zone_of(kube, site_namespace, place["zone"], place)
+    for domain, server in domains_in(text).items():
+        zone = zone_of(kube, site_namespace, server["zone"], server)
         DnsRecords(zone, domain, owner, writer, former=former).release()

@@ -75,10 +75,10 @@ class RestSession:
                 never_sent = isinstance(error, urllib3.exceptions.NewConnectionError | urllib3.exceptions.ConnectTimeoutError)
                 untrusted = isinstance(error, urllib3.exceptions.SSLError)
                 if attempt == TRIES or not (repeatable or never_sent) or untrusted or time.monotonic() + wait > ends:
-                    place = f"{urlsplit(url).scheme}://{urlsplit(url).netloc}"
+                    server = f"{urlsplit(url).scheme}://{urlsplit(url).netloc}"
                     kind = Unreachable if repeatable or never_sent or untrusted else AnswerLost
                     raise kind(
-                        f"{what}: {place} does not answer ({reason_of(error)}); check the address and the network, and try again."
+                        f"{what}: {server} does not answer ({reason_of(error)}); check the address and the network, and try again."
                     ) from error
                 time.sleep(wait)
                 continue

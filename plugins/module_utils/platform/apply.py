@@ -102,10 +102,10 @@ class Applier:
         self._record(position, change, current)
 
     def _record(self, position: int, change: Change, current: Object) -> None:
-        """Other threads add to the list meanwhile, so the place is looked for from there."""
-        for place in range(position, len(self.outcome.written)):
-            if self.outcome.written[place][0] is change:
-                self.outcome.written[place] = (change, current)
+        """Other threads add to the list meanwhile, so the search starts at its position."""
+        for index in range(position, len(self.outcome.written)):
+            if self.outcome.written[index][0] is change:
+                self.outcome.written[index] = (change, current)
 
     def _create(self, change: Change) -> Object:
         kind, body = change.kind, self._body(change)
@@ -242,7 +242,7 @@ class Applier:
         mappings = []
         for stream in item.event_streams or ():
             name, index = stream.get("source_name"), stream.get("source_index")
-            named = [source for place, source in enumerate(sources) if source.get("name") == name or (name is None and place == index)]
+            named = [source for at, source in enumerate(sources) if source.get("name") == name or (name is None and at == index)]
             if not named:
                 known = ", ".join(str(source.get("name")) for source in sources)
                 raise NotFound(f"{what}: it has no source {name if name is not None else index}; its sources are {known}.")

@@ -296,8 +296,8 @@ class _Planner:
         for key, scope, name in self._ledger.pending - wanted:
             kind = KINDS[key]
             for current in self._snapshot.candidates(kind, name):
-                place = self._snapshot.name_of(kind, kind.reference(kind.scope), current) if kind.scope else ""
-                if place in ("", scope) and not self._ledger.entry(key, current["id"]) and (key, current["id"]) not in kept:
+                found_scope = self._snapshot.name_of(kind, kind.reference(kind.scope), current) if kind.scope else ""
+                if found_scope in ("", scope) and not self._ledger.entry(key, current["id"]) and (key, current["id"]) not in kept:
                     left.append((kind, current, scope))
         return [
             Change("delete", kind, str(current.get(kind.name_field)), scope, id=current["id"], current=current)

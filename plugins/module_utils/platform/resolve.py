@@ -48,8 +48,8 @@ class Resolver:
         if not found:
             raise Unresolved(self._unknown(keys, named))
         if len(found) > 1:
-            places = ", ".join(sorted({f"{KINDS[target.kind].title} of {target.organization or 'no organization'}" for target in found}))
-            raise Unresolved(f"{named.name}, and there are several of that name ({places}): write it with name and organization")
+            scopes = ", ".join(sorted({f"{KINDS[target.kind].title} of {target.organization or 'no organization'}" for target in found}))
+            raise Unresolved(f"{named.name}, and there are several of that name ({scopes}): write it with name and organization")
         return found[0]
 
     def rulebook(self, project: Named, named: Named) -> Target:
@@ -95,10 +95,10 @@ class Resolver:
 
     def _unknown(self, keys: list[str], named: Named) -> str:
         title = " or ".join(KINDS[key].title for key in keys if key != SYSTEM_TEMPLATES)
-        place = f" in organization {named.organization}" if named.organization else ""
+        scope = f" in organization {named.organization}" if named.organization else ""
         names = {str(found.get(KINDS[key].name_field)) for key in keys for found in self._snapshot.objects.get(key, {}).values()}
         names |= {item.name for key in keys for item in self._document.of(key)}
         suggested = did_you_mean(named.name, names - {named.name})
         addable = [key if key != EDA_ORGANIZATIONS else ORGANIZATIONS for key in keys if key not in ELSEWHERE]
         remedy = f"add it to {' or '.join(addable)}" if addable else "create it on the platform"
-        return f"{title} {named.name}{place}, which neither the document nor the platform has{suggested}: {remedy}, or correct the name"
+        return f"{title} {named.name}{scope}, which neither the document nor the platform has{suggested}: {remedy}, or correct the name"

@@ -73,8 +73,8 @@ class Snapshot:
 def embedded(kind: Kind, reference: Reference, found: Object) -> Object:
     """What an object shows of what it refers to, at most its id, name and type."""
     name = reference.api_name.removesuffix("_id")
-    place = found.get("summary_fields") or {} if kind.api == "controller" else found
-    value = place.get(name)
+    shown = found.get("summary_fields") or {} if kind.api == "controller" else found
+    value = shown.get(name)
     if isinstance(value, dict):
         return value
     if kind.key == ACTIVATIONS and reference.kinds == (RULEBOOKS,):
@@ -300,8 +300,8 @@ def names_in(association: Association, found: Object) -> list[str]:
 
 def shown_list(association: Association, found: Object) -> list[Object]:
     """What an object shows of an association: objects with id and name."""
-    place: Any = found.get("summary_fields") or {} if association.reading == "summary" else found
-    value: Any = place.get(association.name) or []
+    shown: Any = found.get("summary_fields") or {} if association.reading == "summary" else found
+    value: Any = shown.get(association.name) or []
     if isinstance(value, dict):
         value = value.get("results") or []
     return [each if isinstance(each, dict) else {"id": each} for each in value]

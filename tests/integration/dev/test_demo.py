@@ -76,8 +76,8 @@ def test_the_demo_shows_a_running_cluster_and_removes_it(state: Path) -> None:
         "Try next",
         "  make serve\n",
     ]
-    places = [result.stdout.index(line) for line in stages]
-    assert places == sorted(places)
+    positions = [result.stdout.index(line) for line in stages]
+    assert positions == sorted(positions)
     assert result.stdout.endswith("The tutorial explains each step: docs/tutorial.md\n")
     assert "certificate-authority-data" not in result.stdout
     assert not state.exists() and not working_in(state)
@@ -95,8 +95,8 @@ def test_the_demo_shows_a_cluster_by_cluster_api_and_removes_it(state: Path) -> 
         "Hub ended",
         f"{Names().working_namespace('orders', 'demo')}/demo-kubeconfig",
     ]
-    places = [result.stdout.index(line) for line in stages]
-    assert places == sorted(places)
+    positions = [result.stdout.index(line) for line in stages]
+    assert positions == sorted(positions)
     assert not state.exists() and not working_in(state)
 
 

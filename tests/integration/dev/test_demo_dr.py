@@ -42,7 +42,7 @@ def test_the_demo_loses_a_cluster_and_brings_its_workload_home(tmp_path: Path, m
         "What was built: the clusters east and west",
         "Try next",
     ]
-    places = [result.stdout.index(line) for line in stages]
-    assert places == sorted(places)
+    positions = [result.stdout.index(line) for line in stages]
+    assert positions == sorted(positions)
     assert result.stdout.endswith("The walk-through explains each step: docs/dr_walkthrough.md\n")
     assert not list(tmp_path.iterdir()) and not working_in(tmp_path)

@@ -45,8 +45,8 @@ def test_the_demo_spreads_refuses_drains_and_explains_a_lost_hub(tmp_path: Path,
         "What was built: a home cluster and the hubs east and west",
         "Try next",
     ]
-    places = [result.stdout.index(line) for line in stages]
-    assert places == sorted(places)
+    positions = [result.stdout.index(line) for line in stages]
+    assert positions == sorted(positions)
     assert "Bearer" not in result.stdout
     assert result.stdout.endswith("The walk-through explains each step: docs/fleet_walkthrough.md\n")
     assert not list(tmp_path.iterdir()) and not working_in(tmp_path)

@@ -110,7 +110,7 @@ def test_order_that_was_deleted_on_the_hub_is_created_again_only_before_the_clus
     assert site.order(item) is None
     status = site.status(item)
     assert (status["state"], status["failure"]["reason"]) == ("Failed", "OrderDeleted")
-    # Home remembers it too: someone may delete the namespace with the order.
+    # Home remembers it too: an operator may delete the namespace with the order.
     namespace, _name = site.reference(item)
     site.hub.kube.delete(site.hub.kube.get("v1", "Namespace", namespace))
     until(lambda: site.hub.kube.find("v1", "Namespace", namespace) is None, "the namespace is deleted")
@@ -217,7 +217,7 @@ def test_what_cannot_be_ordered_is_reported_without_a_value(site: AgentSite, spe
     assert site.assignment(item) is None
 
 
-def test_namespace_and_order_of_another_are_left_alone(site: AgentSite) -> None:
+def test_namespace_and_order_of_another_are_skipped(site: AgentSite) -> None:
     item = site.assign()
     namespace, name = site.reference(item)
     site.hub.kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})

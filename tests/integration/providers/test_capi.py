@@ -37,7 +37,7 @@ class Site:
         self.hub = hub
         self.kube = Kube.connect({"kubeconfig": str(hub.kubeconfig)})
         hub.apply(*cluster_class(namespace))
-        # What a cluster asks for is not checked against a class that Cluster API has not looked at yet.
+        # What a cluster asks for is not checked against a class that Cluster API has not reconciled yet.
         hub.wait(f"clusterclass/{CLASS_NAME}", "-n", namespace, "--for=condition=VariablesReady")
 
     def provider(self, name: str) -> Provider:

@@ -161,7 +161,7 @@ def test_an_odd_retry_after_neither_fails_nor_stops_for_hours(asked: str, server
 
 
 @pytest.mark.parametrize("name", [*READS, *WRITES])
-def test_a_server_that_stays_busy_is_left_alone_in_the_end(name: str, server: FaultyServer, kube: Kube, waits: list[float]) -> None:
+def test_a_busy_server_gets_a_limited_number_of_requests(name: str, server: FaultyServer, kube: Kube, waits: list[float]) -> None:
     server.answers = [Answer(429)] * 10
     with pytest.raises(TooManyRequests) as caught:
         (READS | WRITES)[name](kube)
@@ -381,11 +381,11 @@ def test_without_a_date_there_is_no_time(date: str, server: FaultyServer, kube: 
 
 
 @pytest.mark.parametrize(
-    ("place", "name"),
-    [("name", ""), *((place, name) for place in ("name", "namespace") for name in (".", "..", "a/b", "../../namespaces/n", "%2e%2e"))],
+    ("field", "name"),
+    [("name", ""), *((field, name) for field in ("name", "namespace") for name in (".", "..", "a/b", "../../namespaces/n", "%2e%2e"))],
 )
-def test_a_name_never_becomes_the_address_of_something_else(place: str, name: str, server: FaultyServer, kube: Kube) -> None:
-    item = {**ITEM, "metadata": {"name": "a", "namespace": "n", "uid": "u"} | {place: name}}
+def test_a_name_never_becomes_the_address_of_something_else(field: str, name: str, server: FaultyServer, kube: Kube) -> None:
+    item = {**ITEM, "metadata": {"name": "a", "namespace": "n", "uid": "u"} | {field: name}}
     for work in (lambda: kube.delete(item), lambda: kube.get("v1", "ConfigMap", item["metadata"]["name"], item["metadata"]["namespace"])):
         with pytest.raises(KubeError, match="cannot be the name"):
             work()

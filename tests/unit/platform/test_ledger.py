@@ -8,11 +8,11 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.platform.ledger
 
 from .platform_site import Hub
 
-PLACE = ("openfleet-system", "platform")
+REFERENCE = ("openfleet-system", "platform")
 
 
 def store(hub: Hub) -> LedgerStore:
-    return LedgerStore(hub, *PLACE)  # type: ignore[arg-type]
+    return LedgerStore(hub, *REFERENCE)  # type: ignore[arg-type]
 
 
 def test_ledger_is_read_as_it_was_written() -> None:
@@ -26,7 +26,7 @@ def test_ledger_is_read_as_it_was_written() -> None:
     assert store(hub).read() == ledger
 
 
-def test_secret_is_known_by_its_value_its_place_and_its_object() -> None:
+def test_secret_is_known_by_its_value_its_path_and_its_object() -> None:
     ledger = Ledger()
     ledger.put("controller_credentials", 5, Entry("a", secrets={"inputs.token": ledger.digest("inputs.token", "s3cr3t")}))
     assert ledger.knows("controller_credentials", 5, "inputs.token", "s3cr3t")
@@ -61,6 +61,6 @@ def test_what_another_run_recorded_meanwhile_stays() -> None:
 
 @pytest.mark.parametrize("data", [None, {}, {KEY: "bm90IGpzb24="}, {KEY: "e30="}])
 def test_secret_that_is_no_ledger_is_refused(data: dict[str, str] | None) -> None:
-    hub = Hub({PLACE: {"metadata": {"name": PLACE[1], "namespace": PLACE[0]}, "data": data}})
+    hub = Hub({REFERENCE: {"metadata": {"name": REFERENCE[1], "namespace": REFERENCE[0]}, "data": data}})
     with pytest.raises(PlatformError, match="is not a ledger: delete it"):
         store(hub).read()

@@ -89,15 +89,15 @@ async function send(path, method, inputs, mediaType, body, output, signal) {
 }
 
 async function show() {
-  const place = document.getElementById("operations");
+  const list = document.getElementById("operations");
   const document_ = await (await fetch("openapi.json")).json();
-  place.textContent = "";
+  list.textContent = "";
   for (const [path, methods] of Object.entries(document_.paths)) {
     for (const method of METHODS.filter((name) => name in methods)) {
       const operation = methods[method];
       const summary = element("summary", {}, element("b", { textContent: method.toUpperCase() }), path);
       const about = element("p", { textContent: operation.description || "" });
-      place.append(element("details", {}, summary, about, ...operationForm(document_, path, method, operation)));
+      list.append(element("details", {}, summary, about, ...operationForm(document_, path, method, operation)));
     }
   }
 }

@@ -23,7 +23,7 @@ def record_promotion(_context: Context, state: State) -> State:
 
 
 def demote_claimants(context: Context) -> tuple[Action, ...]:
-    """Demote every other cluster that answers and is told to be the primary, by any leader or person.
+    """Demote every other cluster that answers and is primary in its spec, by any leader or person.
 
     The others get the current epoch: from then on they refuse a late promotion by an earlier leader.
     """
@@ -47,7 +47,7 @@ def demoted(context: Context) -> Wait | None:
     if not claimants:
         return None
     return closed(
-        f"{' and '.join(claimants)} is still told to be primary, or does not have the current epoch yet",
+        f"The VolumeReplicationGroup of {' and '.join(claimants)} is still primary in its spec, or does not have the current epoch yet",
         "It is demoted first; check that its API server accepts changes to the VolumeReplicationGroup",
     )
 
