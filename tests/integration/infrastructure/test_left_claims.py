@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
-from ansible_collections.openfleet.clusters.plugins.module_utils.controller import controller
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller import orphan_search
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure import address_pools
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.agent_hosts import AgentInventory, AgentLabels
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.claim_record import ClaimRecord
@@ -144,7 +144,7 @@ def test_hosts_that_only_the_site_knows_are_reported_and_not_released(orders: Or
 def test_the_event_source_counts_and_releases_hosts_of_deleted_orders(
     orders: Orders, agents: Agents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(controller, "SWEEP_SECONDS", 0.2)
+    monkeypatch.setattr(orphan_search, "SWEEP_SECONDS", 0.2)
     agents.discover(hosts(2))
     claim_for_a_deleted_order(orders, agents)
     with Source(orders, remove_orphans_after=1).running() as source:

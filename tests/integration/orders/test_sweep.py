@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
-from ansible_collections.openfleet.clusters.plugins.module_utils.controller import controller
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller import orphan_search
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.orphans import Orphan, read_orphans
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.run import Run
@@ -107,7 +107,7 @@ def test_a_namespace_that_does_not_name_its_provider_is_not_removed(orders: Orde
 
 
 def test_the_event_source_counts_and_removes_what_orders_left_behind(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(controller, "SWEEP_SECONDS", 0.2)
+    monkeypatch.setattr(orphan_search, "SWEEP_SECONDS", 0.2)
     abandon(orders)
     with Source(orders).running() as source:
         until(lambda: source.state().orphans.get("Namespace"), "it is counted")
