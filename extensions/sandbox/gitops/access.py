@@ -122,7 +122,7 @@ class ChartRepository:
 
 @dataclass(frozen=True)
 class OciRegistry:
-    """An OCI registry over HTTP, which clients must be told: Flux by `insecure: true`."""
+    """An OCI registry over HTTP. Its clients need a setting for that: Flux `insecure: true`."""
 
     address: str
 

@@ -37,7 +37,7 @@ from .fleet_metrics import FleetMetrics, FleetState
 from .fleet_settings import FleetSettings
 from .hub_monitor import HubMonitor
 from .informer import in_thread
-from .record_keeper import RecordKeeper
+from .record_pruner import RecordPruner
 from .record_writer import RecordWriter
 from .recording_kube import RecordingKube
 from .secret_watch import SecretWatch
@@ -84,7 +84,7 @@ class FleetController:
         self._secrets = SecretWatch(home, settings.secrets_poll, self._queue.add)
         self._pool = ThreadPoolExecutor(8, thread_name_prefix="fleet")
         self._hubs = HubMonitor(self._recording(), lambda: self._cache, settings.hub_timeout, self._pool)
-        self._records = RecordKeeper(home, settings.records, metrics.exported)
+        self._records = RecordPruner(home, settings.records, metrics.exported)
         self._unrecorded = RecordWriter(home)
         self._waiting = Waiting()
         self._notifications: asyncio.Queue[Object] = asyncio.Queue()

@@ -1,4 +1,4 @@
-"""Assignments and orders on a real API server, with the shipped permissions of the agent: mirrored both ways, and resumed after a kill."""
+"""Assignments and orders on a real API server, with the shipped permissions of the agent: copied both ways, and resumed after a kill."""
 
 from __future__ import annotations
 

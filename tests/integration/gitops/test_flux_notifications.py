@@ -47,22 +47,24 @@ def engine(cluster: Access, site: str, notified: list[str]) -> Iterator[str]:
 
 
 @pytest.fixture
-def place(flux_cluster: Access) -> Iterator[str]:
+def namespace(flux_cluster: Access) -> Iterator[str]:
     with fresh_namespace(flux_cluster) as name:
         yield name
         flux_cluster.kubectl("delete", "kustomizations,gitrepositories", "--all", "-n", name)
 
 
-def test_flux_signs_its_notifications_with_the_key_of_its_cluster(flux_cluster: Access, git_server: GitServer, place: str) -> None:
+def test_flux_signs_its_notifications_with_the_key_of_its_cluster(flux_cluster: Access, git_server: GitServer, namespace: str) -> None:
     notified: list[str] = []
-    repository = git_server.repository(place)
-    repository.commit({"apps/config.yaml": f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: notified, namespace: {place}}}\n"})
-    key = key_of(ensure_site_key(flux_cluster.kube, place), UID)
-    with engine(flux_cluster, place, notified) as address:
-        secret = {key: base64.b64encode(text.encode()).decode() for key, text in repository.secret("unused", place)["stringData"].items()}
+    repository = git_server.repository(namespace)
+    repository.commit({"apps/config.yaml": f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: notified, namespace: {namespace}}}\n"})
+    key = key_of(ensure_site_key(flux_cluster.kube, namespace), UID)
+    with engine(flux_cluster, namespace, notified) as address:
+        secret = {
+            key: base64.b64encode(text.encode()).decode() for key, text in repository.secret("unused", namespace)["stringData"].items()
+        }
         source = GitSource.of({"url": repository.url, "path": "./apps"})
         request = GitOpsRequest(source, secret, notifications=Notifications(address_of(address, UID), key))
-        for item in sync_objects(request, place):
+        for item in sync_objects(request, namespace):
             flux_cluster.kube.apply(item, force=True)
         until(lambda: notified, "Flux has notified the engine")
     assert set(notified) == {UID}

@@ -102,8 +102,8 @@ def site(flux_cluster: Access, gitea: Gitea) -> Iterator[Site]:
     yield Site(flux_cluster, gitea)
     for item in reversed(objects):
         flux_cluster.kube.delete(item)
-        place = item["apiVersion"], item["kind"], item["metadata"]["name"], item["metadata"].get("namespace")
-        until(lambda place=place: flux_cluster.kube.find(*place) is None, f"{place} is deleted")
+        reference = item["apiVersion"], item["kind"], item["metadata"]["name"], item["metadata"].get("namespace")
+        until(lambda reference=reference: flux_cluster.kube.find(*reference) is None, f"{reference} is deleted")
     gitea.call("DELETE", f"/repos/{gitea.username}/{NAME}")
 
 

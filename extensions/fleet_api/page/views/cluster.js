@@ -132,7 +132,7 @@ class Detail {
     return profileGraph(profiles.map((each) => ({ ...each, state: (releases.get(each.name) || {}).health, message: (releases.get(each.name) || {}).message })));
   }
 
-  // What the hub and the API are asked for when someone looks
+  // What the hub and the API are asked for when the section is opened
 
   async loadDetails() {
     const ask = async (name) => {
@@ -198,13 +198,13 @@ class Detail {
 
   kubeconfig() {
     const length = select([["600", "10 minutes"], ["3600", "1 hour"], ["28800", "8 hours"], ["86400", "1 day"]], "3600", { name: "length" });
-    const place = h("div", { class: "stack" }, field("Valid for", length), h("p", { class: "quiet" }, "It gives all permissions in the cluster."));
-    const { done } = dialog(`Kubeconfig of ${this.item.name}`, place, "Create", async () => {
+    const content = h("div", { class: "stack" }, field("Valid for", length), h("p", { class: "quiet" }, "It gives all permissions in the cluster."));
+    const { done } = dialog(`Kubeconfig of ${this.item.name}`, content, "Create", async () => {
       const answer = await request("POST", `${this.path()}/kubeconfig`, { body: { expirationSeconds: Number(length.value) } });
       const address = URL.createObjectURL(new Blob([answer.kubeconfig], { type: "application/yaml" }));
       this.signal.addEventListener("abort", () => URL.revokeObjectURL(address));
       const link = h("a", { class: "button primary", href: address, download: `${this.item.name}.kubeconfig` }, "Download");
-      replace(place, h("p", {}, answer.expiresAt ? `Valid until ${moment(answer.expiresAt)}.` : "The kubeconfig is there."), h("p", {}, link));
+      replace(content, h("p", {}, answer.expiresAt ? `Valid until ${moment(answer.expiresAt)}.` : "The kubeconfig is there."), h("p", {}, link));
       done.hidden = true;
       link.focus();
       return false;

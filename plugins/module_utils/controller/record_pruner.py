@@ -19,7 +19,7 @@ from .work_queue import sentence
 log = logging.getLogger(__name__)
 
 
-class RecordKeeper:
+class RecordPruner:
     """`exported` gets the number of records that were exported. With a bucket, only exported records are deleted."""
 
     def __init__(self, home: Kube, settings: RecordSettings, exported: Callable[[int], None]) -> None:
@@ -33,12 +33,12 @@ class RecordKeeper:
             return
         while True:
             try:
-                self._exported(await in_thread(self.keep))
+                self._exported(await in_thread(self.export_and_prune))
             except Exception as error:  # noqa: BLE001 - of any kind: the next round may succeed
                 log.warning("the records of deleted clusters were not exported: %s", sentence(error))
             await asyncio.sleep(self._settings.interval)
 
-    def keep(self) -> int:
+    def export_and_prune(self) -> int:
         """Export and delete once. Returns how many were exported."""
         settings, now, count = self._settings, server_time(self._home), 0
         if settings.store:
