@@ -8,6 +8,7 @@ import contextlib
 import json
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.in_cluster import CONTROLLERS as CONTROLLERS_SET
-from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.in_cluster import DEFINITIONS, SYNC
+from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.in_cluster import DEFINITIONS, PROFILES, SYNC
 from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.kinds import (
     GROUP_SUFFIX,
     HELM,
@@ -24,14 +25,17 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.kinds im
     SOURCE,
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.observe import OURS
+from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles.lock_file import ProfilesLock
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import NotFound
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.kinds import Resource, registered_kinds
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder
 
 from ..plugins.test_examples import examples
 from ..support import mortal
 from ..support.actions import answer
-from ..support.flux_objects import NAMESPACE, deployment, pinned, report, report_running
+from ..support.flux_objects import NAMESPACE, deployment, pinned, report, report_running, with_profiles
+from ..support.flux_objects import PROFILES as TWO_PROFILES
 from ..support.inside import serve_by_hub
 from ..support.playbooks import Answer, play
 
@@ -39,7 +43,7 @@ LAB = {"name": "lab", "namespace": "gitops-lab", "provider": "hypershift"}
 RELEASE = "quay.io/openshift-release-dev/ocp-release:4.17.0-multi"
 CONTROLLERS = ("kustomize-controller", "source-controller")
 SOURCE_OPTION = {"url": "https://git.example.com/lab.git", "secretRef": {"name": "deploy"}}
-SETS = ",".join((DEFINITIONS, CONTROLLERS_SET, SYNC))
+SETS = ",".join((DEFINITIONS, CONTROLLERS_SET, SYNC, PROFILES))
 KINDS = (
     ("v1", "Namespace"),
     ("v1", "Secret"),
@@ -48,6 +52,9 @@ KINDS = (
     ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
     (SOURCE, "GitRepository"),
     (KUSTOMIZE, "Kustomization"),
+    (SOURCE, "HelmRepository"),
+    (SOURCE, "OCIRepository"),
+    (HELM, "HelmRelease"),
 )
 SECRET = {"username": "robot", "password": "hunter2-do-not-show", "other": "not for the cluster"}
 
@@ -58,13 +65,34 @@ def lab(quick_hub: Access) -> Iterator[Access]:
     quick_hub.kubectl("create", "namespace", LAB["namespace"])
     values = (f"--from-literal={name}={value}" for name, value in SECRET.items())
     quick_hub.kubectl("create", "secret", "generic", "deploy", "-n", LAB["namespace"], *values)
-    wanted = {"version": RELEASE, "node_requests": [{"resourceClass": "fc430", "numberOfNodes": 1}]}
-    made = answer("cluster", **on(quick_hub), **wanted, secrets={"pull_secret": '{"auths": {}}'})
-    assert not made.failed, made.result
-    serve_by_hub(quick_hub, "lab", LAB["namespace"])
+    create_cluster(quick_hub, LAB["namespace"], on(quick_hub))
     yield quick_hub
-    quick_hub.kubectl("delete", "hostedclusters,nodepools", "--all", "-n", LAB["namespace"])
-    quick_hub.kubectl("delete", "namespace", LAB["namespace"])
+    delete_cluster(quick_hub, LAB["namespace"])
+
+
+def create_cluster(hub: Access, namespace: str, options: Object) -> None:
+    wanted = {"version": RELEASE, "node_requests": [{"resourceClass": "fc430", "numberOfNodes": 1}]}
+    made = answer("cluster", **options, **wanted, secrets={"pull_secret": '{"auths": {}}'})
+    assert not made.failed, made.result
+    serve_by_hub(hub, LAB["name"], namespace)
+
+
+def delete_cluster(hub: Access, namespace: str) -> None:
+    hub.kubectl("delete", "hostedclusters,nodepools", "--all", "-n", namespace)
+    hub.kubectl("delete", "namespace", namespace)
+
+
+@pytest.fixture
+def order(lab: Access) -> Iterator[Object]:
+    """An order whose cluster is the lab too: only orders have profiles."""
+    metadata = {"name": LAB["name"], "namespace": LAB["namespace"], "uid": "5f0e2f1c-0000-4000-8000-000000000000"}
+    made: Object = {"apiVersion": "cloudkit.openshift.io/v1alpha1", "kind": "ClusterOrder", "metadata": metadata}
+    parsed = ClusterOrder.from_object(made)
+    working = {"name": parsed.working_namespace, "labels": parsed.labels}
+    lab.kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": working})
+    create_cluster(lab, parsed.working_namespace, on(lab, made))
+    yield made
+    delete_cluster(lab, parsed.working_namespace)
 
 
 @pytest.fixture(scope="module")
@@ -72,25 +100,26 @@ def manifests(tmp_path_factory: pytest.TempPathFactory, flux_crds: list[Object])
     return pinned(tmp_path_factory.mktemp("flux"), *flux_crds, *map(deployment, CONTROLLERS))
 
 
-def on(hub: Access) -> Object:
-    return {"kubeconfig": str(hub.kubeconfig), **LAB}
+def on(hub: Access, order: Object | None = None) -> Object:
+    cluster = {"cluster_order": order, "provider": LAB["provider"]} if order else LAB
+    return {"kubeconfig": str(hub.kubeconfig), **cluster}
 
 
-def applied(hub: Access, manifests: Object, *, check: bool = False, **options: Any) -> Answer:
-    done = answer("cluster_gitops", check=check, **on(hub), manifests=manifests, **({"source": SOURCE_OPTION} | options))
+def applied(hub: Access, manifests: Object, order: Object | None = None, *, check: bool = False, **options: Any) -> Answer:
+    done = answer("cluster_gitops", check=check, **on(hub, order), manifests=manifests, **({"source": SOURCE_OPTION} | options))
     assert not done.failed, done.result
     return done
 
 
-def removed(hub: Access, **options: Any) -> Object:
-    done = answer("cluster_gitops", state="absent", **on(hub), **options)
+def removed(hub: Access, order: Object | None = None, **options: Any) -> Object:
+    done = answer("cluster_gitops", state="absent", **on(hub, order), **options)
     assert not done.failed, done.result
     part: Object = done.result["part"]
     return part
 
 
-def remove(hub: Access) -> None:
-    until(lambda: removed(hub)["ready"], "Flux is removed")
+def remove(hub: Access, order: Object | None = None) -> None:
+    until(lambda: removed(hub, order)["ready"], "Flux is removed")
     assert hub.kube.find("v1", "Namespace", NAMESPACE) is None
     assert not [item for item in hub.kube.list_all("v1", "ConfigMap", "kube-system") if "gitops" in item["metadata"]["name"]]
 
@@ -230,7 +259,7 @@ def run_examples_and_remove(lab: Access, manifests: Object, folder: Path) -> Non
 
 def run_and_die(cluster: Access, run: Callable[[Object], bool]) -> int:
     """Each run makes one write and dies at the next, until one survives, and `run` says that it is complete; returns how many died."""
-    deaths, complete, deadline = 0, False, time.monotonic() + 300
+    deaths, complete, deadline = 0, False, time.monotonic() + 900
 
     def attempt() -> None:
         nonlocal complete
@@ -261,28 +290,36 @@ def named(items: list[Object]) -> set[str]:
 
 
 def test_a_run_that_dies_at_any_write_is_simply_run_again(
-    lab: Access, flux_crds: list[Object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lab: Access, order: Object, flux_crds: list[Object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mortal.make_all_mortal(monkeypatch)
-    crds = [crd for crd in flux_crds if crd["spec"]["names"]["kind"] in ("GitRepository", "Kustomization")]
+    crds = [crd for crd in flux_crds if crd["spec"]["names"]["kind"] in {kind for _version, kind in KINDS}]
     first = pinned(tmp_path, *crds, *map(deployment, CONTROLLERS))
     newer = pinned(tmp_path, *crds, deployment(CONTROLLERS[1], "v2.0.0"), version="v2.10.0")
     # Removed after a death, as if it had never been.
-    assert mortal.dies_at(4, lambda: applied(lab, first)), "after its lock, an inventory and a definition"
+    assert mortal.dies_at(4, lambda: applied(lab, first, order)), "after its lock, an inventory and a definition"
     assert named(of_flux(lab)) & {f"CustomResourceDefinition {crd['metadata']['name']}" for crd in crds}
     lease.release_held(lab.kube, LAB["namespace"], LAB["name"], lease.read(lab.kube, LAB["namespace"], LAB["name"]).holder)
-    remove(lab)
+    remove(lab, order)
     assert of_flux(lab) == []
-    for manifests in (first, newer):
+    _base, web = TWO_PROFILES.profiles
+    upgraded = ProfilesLock((replace(web, version="2.0.0", dependsOn=()),), TWO_PROFILES.repositories)
+    for manifests, lock_file in ((first, TWO_PROFILES), (newer, upgraded)):
         # What a run without deaths would do.
-        predicted = {f"{item['kind']} {item['name']}": item["action"] for item in applied(lab, manifests, check=True).result["objects"]}
-        deaths = run_and_die(lab, lambda lock, options=manifests: applied(lab, options, lock=lock).result["part"]["ready"])
+        accepted = with_profiles(order, lock_file)
+        predicted = {
+            f"{item['kind']} {item['name']}": item["action"] for item in applied(lab, manifests, accepted, check=True).result["objects"]
+        }
+        deaths = run_and_die(lab, lambda lock, of=(manifests, accepted): applied(lab, *of, lock=lock).result["part"]["ready"])
         assert deaths >= len([action for action in predicted.values() if action != "unchanged"])
-        assert not applied(lab, manifests).changed
+        assert not applied(lab, manifests, accepted).changed
         present = of_flux(lab)
         inventories = [item for item in present if item["kind"] == "ConfigMap"]
         listed = [address for item in inventories for address in json.loads(item["data"]["objects"])]
         wanted = {name for name, action in predicted.items() if action != "deleted"}
         assert named(present) - named(inventories) == named(listed) == wanted
-    assert run_and_die(lab, lambda lock: removed(lab, lock=lock)["ready"]) >= len(wanted) - 1
-    remove(lab)
+        assert {name for name in wanted if name.startswith("HelmRelease")} == {f"HelmRelease {item.name}" for item in lock_file.profiles}
+    # The API server itself deletes what is in the namespace of the controllers. The run that makes the last write does not die.
+    by_runs = {name for name in wanted if not name.startswith("Deployment ")}
+    assert run_and_die(lab, lambda lock: removed(lab, order, lock=lock)["ready"]) >= len(by_runs) - 1
+    remove(lab, order)

@@ -91,7 +91,7 @@ def test_an_order_gets_git_and_profiles_changes_fails_and_is_upgraded_layer_by_l
     site.until_conditions()
     assert site.orders.status()["phase"] == "Ready"
     expect(user.state).to_have_text("Ready")
-    assert sorted(site.controllers()) == sorted(FLUX_CONTROLLERS)
+    until(lambda: sorted(site.controllers()) == sorted(FLUX_CONTROLLERS), "every controller runs, also one that has just started again")
     assert site.answer() == "41"
     assert site.inside().get("deployment", "web", "-n", "workloads")["status"]["availableReplicas"] == 1
 
@@ -136,7 +136,7 @@ def test_an_order_gets_git_and_profiles_changes_fails_and_is_upgraded_layer_by_l
 
     site.orders.remove()
     assert site.orders.is_deleted()
-    assert not site.controllers()
+    until(lambda: not site.controllers(), "the controllers have ended with their cluster")
     user.heading("demo is deleted")
     shipped, used = page.permissions()
     assert used == shipped and not page.recorder.refused

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import signal
@@ -14,6 +15,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.gitops.charts imp
 from ansible_collections.openfleet.clusters.extensions.sandbox.gitops.flux_manifest import Manifest
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
+from ansible_collections.openfleet.clusters.extensions.sandbox.screen import UserError
 
 from ..support.gitops import (
     HELM,
@@ -130,4 +132,11 @@ def test_a_killed_controller_starts_again_as_its_pod_would(flux_cluster: Access,
     os.kill(killed, signal.SIGKILL)
     until(lambda: pid() not in (0, killed), "a new process")
     until(lambda: is_available(flux_cluster, "kustomize-controller"), "it is available again")
-    sandbox.check()
+
+    def is_whole() -> bool:
+        with contextlib.suppress(UserError):
+            sandbox.check()
+            return True
+        return False
+
+    until(is_whole, "every process of the sandbox runs")

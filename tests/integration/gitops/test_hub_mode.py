@@ -18,17 +18,12 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import Acc
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.kinds import HELM, KUSTOMIZE, NOTIFICATION, SOURCE
 from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.notification_key import SECRET, find_site_key, key_of
-from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles.lock_file import (
-    LockedProfile,
-    LockedRepository,
-    ProfilesLock,
-)
 from ansible_collections.openfleet.clusters.plugins.module_utils.infrastructure.site_settings import CONFIG_MAP
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import SITE_NAMESPACE
 
 from ..support.actions import answer
 from ..support.deployment import account_kubeconfig
-from ..support.flux_objects import NAMESPACE
+from ..support.flux_objects import NAMESPACE, PROFILES, with_profiles
 from ..support.manifests import MANIFESTS, manifest
 from ..support.ocm_site import standing_in
 from ..support.ocm_standin import OFFLINE_TOKEN, TOKEN_PATH
@@ -42,13 +37,6 @@ OPTIONS: Object = {
     "notifications": {"address": "https://engine.example.com:5000"},
     "allowed_addresses": ["git.example.com"],
 }
-LOCK = ProfilesLock(
-    (
-        LockedProfile("base", "base", "base", "registry", "1.0.0", f"sha256:{'1' * 64}"),
-        LockedProfile("web", "web", "web", "http", "1.0.0", f"sha256:{'2' * 64}", layer=1, dependsOn=("base",)),
-    ),
-    {"registry": LockedRepository("oci://registry.example.com/charts"), "http": LockedRepository("https://charts.example.com")},
-)
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +56,7 @@ class Account:
     recorder: Recorder
 
     def gitops(self, orders: Orders, **options: Any) -> Answer:
-        order = orders.get()
-        order["metadata"].setdefault("annotations", {})[f"{orders.group}/profiles-lock"] = LOCK.to_json()
+        order = with_profiles(orders.get(), PROFILES)
         done = answer("cluster_gitops", kubeconfig=str(self.kubeconfig), cluster_order=order, mode="hub", **options)
         assert not done.failed, done.result
         return done

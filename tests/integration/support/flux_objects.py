@@ -1,4 +1,4 @@
-"""Flux's manifests with its own definitions and without images, and what its controllers would write into the status of objects."""
+"""Flux's manifests with its own definitions and without images, profiles, and what its controllers would write into a status."""
 
 from __future__ import annotations
 
@@ -9,9 +9,29 @@ import yaml
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.kinds import HELM, KUSTOMIZE, SOURCE
+from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles.lock_file import (
+    LockedProfile,
+    LockedRepository,
+    ProfilesLock,
+)
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names
 
 NAMESPACE = "flux-system"
 APIS = {"GitRepository": SOURCE, "Kustomization": KUSTOMIZE, "HelmRelease": HELM}
+
+PROFILES = ProfilesLock(
+    (
+        LockedProfile("base", "base", "base", "registry", "1.0.0", f"sha256:{'1' * 64}"),
+        LockedProfile("web", "web", "web", "http", "1.0.0", f"sha256:{'2' * 64}", layer=1, dependsOn=("base",)),
+    ),
+    {"registry": LockedRepository("oci://registry.example.com/charts"), "http": LockedRepository("https://charts.example.com")},
+)
+
+
+def with_profiles(order: Object, lock: ProfilesLock) -> Object:
+    """The order, as a run has accepted it with these profiles."""
+    annotations = (order["metadata"].get("annotations") or {}) | {Names().profiles_lock_annotation: lock.to_json()}
+    return order | {"metadata": order["metadata"] | {"annotations": annotations}}
 
 
 def pinned(folder: Path, *objects: Object, version: str = "v2.9.5") -> Object:
