@@ -132,7 +132,7 @@ def test_a_demo_interrupted_in_a_run_leaves_no_process(state: Path, how: signal.
     assert how == signal.SIGKILL or not state.exists()
 
 
-def test_serve_carries_orders_out_until_it_is_interrupted(state: Path) -> None:
+def test_serve_reconciles_orders_until_it_is_interrupted(state: Path) -> None:
     port = free_port()
     serving = started([*SERVE, f"--port={port}"])
     shown = read_until(serving, "The log of the rulebook")

@@ -137,7 +137,7 @@ def test_object_of_another_owner_is_adopted_only_if_the_stamp_says_so(hub: Acces
     assert annotations(hub, namespace)[DRPC_UID] == "ours"
 
 
-def test_object_that_nobody_stamped_is_not_taken_over(hub: Access, deployer: DirectDeployer, namespace: str) -> None:
+def test_object_without_a_stamp_is_not_taken_over(hub: Access, deployer: DirectDeployer, namespace: str) -> None:
     hub.kube.create(vrg(namespace))
     assert isinstance(deployer.apply("east", vrg(namespace), STAMP), Refused)
 

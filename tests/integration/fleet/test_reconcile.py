@@ -168,7 +168,7 @@ def test_cluster_without_nodes_left_releases_them_once(fleet: Fleet) -> None:
     assert (counted["amounts"], counted["amounts"]["nodes"]) == (settled, 0)
 
 
-def test_status_is_written_although_someone_else_changed_the_cluster_meanwhile(fleet: Fleet) -> None:
+def test_status_is_written_although_another_client_changed_the_cluster_meanwhile(fleet: Fleet) -> None:
     fleet.set_quota(hard={})
     fleet.add_cluster("demo")
     fleet.reconcile()

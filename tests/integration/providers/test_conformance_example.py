@@ -112,7 +112,7 @@ class TestExample(ProviderConformance):
             yield
 
 
-def test_order_for_a_template_of_the_example_is_carried_out(orders: Orders) -> None:
+def test_order_for_a_template_of_the_example_becomes_ready(orders: Orders) -> None:
     install(orders.folder / "collections")
     with ApiProxy(orders.hub.kubeconfig, orders.folder).open() as proxy:
         rack = Rack(orders.hub, orders.working(), proxy)

@@ -477,7 +477,7 @@ def test_credentials_that_cannot_be_used_are_one_clear_message_without_a_secret(
     assert "\n" not in str(caught.value)
 
 
-def test_an_encrypted_key_is_refused_and_nobody_is_asked_for_its_password(
+def test_an_encrypted_key_is_refused_without_a_prompt_for_its_password(
     write: Callable[[str, Any], Path], environment: dict[str, str]
 ) -> None:
     certificate, plain = Authority("lab").client("me")

@@ -103,7 +103,7 @@ def test_the_annotation_of_another_group_is_not_ours() -> None:
         ({"somethingElse": 1}, True),
     ],
 )
-def test_config_version_changes_with_what_is_carried_out(spec: dict[str, Any], same: bool) -> None:
+def test_config_version_changes_with_what_a_run_applies(spec: dict[str, Any], same: bool) -> None:
     before = order(nodes={"a": 1, "b": 2})
     assert (config_version(changed(before, **spec)) == config_version(before)) is same
 
@@ -257,7 +257,7 @@ def test_times_are_read_in_every_form_the_api_writes() -> None:
     assert parse_time("2026-01-01T02:00:00+02:00") == START
 
 
-def test_a_ready_order_is_carried_out_until_its_spec_changes() -> None:
+def test_a_ready_order_is_applied_until_its_spec_changes() -> None:
     ready = ready_order()
     assert ready.is_applied
     assert not changed(ready, templateParameters="{}").is_applied

@@ -254,7 +254,7 @@ def test_lost_ledger_is_rebuilt_from_what_equals_the_document(site: Site) -> Non
     assert [each["action"] for each in as_objects(site.configure(smaller))] == ["delete"]
 
 
-def test_state_absent_deletes_what_someone_else_made(site: Site) -> None:
+def test_state_absent_deletes_what_others_created(site: Site) -> None:
     kind = site.platform.controller_store.kinds["organizations"]
     site.platform.controller_store.create(kind, {"name": "old"})
     site.configure({"aap_organizations": [{"name": "old", "state": "absent"}]})

@@ -143,12 +143,12 @@ def test_nodes_are_those_of_the_topology(items: list[Object], node_sets: list[No
     assert list(seen(*items).node_sets) == node_sets
 
 
-def test_machine_deployments_of_other_clusters_and_of_nobody_are_not_counted() -> None:
-    foreign, nobodys = deployment(), deployment(name="nobodys")
+def test_machine_deployments_of_other_clusters_and_of_none_are_not_counted() -> None:
+    foreign, unowned = deployment(), deployment(name="unowned")
     foreign["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"] = "other"
-    del nobodys["metadata"]["labels"][LABEL]
+    del unowned["metadata"]["labels"][LABEL]
     assert seen(foreign).status == "absent"
-    assert seen(cluster(), nobodys).node_sets == (NodeSet("small", "small", 2, 0),)
+    assert seen(cluster(), unowned).node_sets == (NodeSet("small", "small", 2, 0),)
 
 
 def topology(workers: list[str], variables: list[str], owned: tuple[str, ...] | list[str] = ()) -> Object:

@@ -55,7 +55,7 @@ def test_faults_of_several_objects_count_together_and_unknown_words_are_named() 
     assert not Faults.of(None).problem
 
 
-def test_delay_begins_with_the_first_look_at_a_generation() -> None:
+def test_delay_begins_when_a_generation_is_first_observed() -> None:
     delays = Delays()
     step = Step("east", "uid", 1, "restore")
     assert delays.remaining(step, 0, 100) == 0

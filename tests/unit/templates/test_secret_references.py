@@ -129,7 +129,7 @@ def test_an_order_refers_to_a_limited_number_of_secrets(tmp_path: Path) -> None:
     assert problem == f"parameter words[{MAX_SECRETS}] refers to one Secret more than the {MAX_SECRETS} that an order can have"
 
 
-def test_secrets_that_are_missing_are_one_error_that_can_go_away_by_itself(tmp_path: Path) -> None:
+def test_secrets_that_are_missing_are_one_error_that_can_end_by_itself(tmp_path: Path) -> None:
     with pytest.raises(SecretsMissing) as caught:
         checked(tmp_path, token=ref("gone"), number=ref("lost"))
     assert str(caught.value) == "A secret of the order is missing: parameter token: create it; parameter number: create it."

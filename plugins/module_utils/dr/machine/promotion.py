@@ -58,7 +58,7 @@ def restored(context: Context) -> Wait | None:
     vrg = context.own(context.target)
     if vrg and vrg.is_primary and vrg.is_true(VRGCondition.CLUSTER_DATA_READY):
         return None
-    return closed(_not_yet(context, VRGCondition.CLUSTER_DATA_READY), _look_at(context))
+    return closed(_not_yet(context, VRGCondition.CLUSTER_DATA_READY), _what_to_check(context))
 
 
 @gate("TargetReady")
@@ -67,7 +67,7 @@ def target_ready(context: Context) -> Wait | None:
     vrg = context.own(context.target)
     if vrg and vrg.reports_primary and vrg.is_true(*kinds):
         return None
-    return closed(_not_yet(context, *kinds), _look_at(context))
+    return closed(_not_yet(context, *kinds), _what_to_check(context))
 
 
 def _undemoted(context: Context) -> list[str]:
@@ -86,7 +86,7 @@ def _not_yet(context: Context, *kinds: str) -> str:
     return f"The VolumeReplicationGroup of {context.target} is not ready: {detail}"
 
 
-def _look_at(context: Context) -> str:
+def _what_to_check(context: Context) -> str:
     name = f"{context.intent.namespace}/{context.intent.name}"
     return f"Check the conditions of the VolumeReplicationGroup {name} on {context.target} and the stores it restores from"
 
