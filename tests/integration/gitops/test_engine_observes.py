@@ -12,20 +12,24 @@ import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.kinds import SOURCE
+from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.observe import OURS
+from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles.render import render
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders import gitops
 
-from ..support.flux_objects import NAMESPACE, report
+from ..support.flux_objects import NAMESPACE, PROFILES, report, with_profiles
 from ..support.orders import Orders
 from ..support.sources import InProcessEngine
 
-CRD = "gitrepositories.source.toolkit.fluxcd.io"
+CRDS = ("gitrepositories.source.toolkit.fluxcd.io", "helmreleases.helm.toolkit.fluxcd.io")
 
 
 @pytest.fixture
 def flux_of_hub(quick_hub: Access, flux_crds: list[Object]) -> Iterator[Access]:
-    (crd,) = (crd for crd in flux_crds if crd["metadata"]["name"] == CRD)
-    quick_hub.install_crd(crd)
+    for crd in flux_crds:
+        if crd["metadata"]["name"] in CRDS:
+            quick_hub.install_crd(crd)
     yield quick_hub
-    quick_hub.kubectl("delete", "crd", CRD)
+    quick_hub.kubectl("delete", "crd", *CRDS)
 
 
 @pytest.fixture
@@ -56,6 +60,24 @@ def test_what_flux_reports_is_on_the_order_within_the_poll(orders: Orders, engin
     report(flux_of_hub, "GitRepository", "True", "Succeeded", "stored artifact", namespace=orders.working())
     engine.until_phase("Ready")
     assert engine.actions("demo") == ["provision"], "no run is needed for it"
+
+
+def test_a_release_that_was_deleted_is_missing_and_applied_again(
+    orders: Orders, engine: InProcessEngine, flux_of_hub: Access, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders.apply(nodes={"fc430": 1})
+    engine.until_phase("Ready")
+    items = [item for item in render(PROFILES, namespace=orders.working()) if item["kind"] == "HelmRelease"]
+    for item in items:
+        flux_of_hub.kube.create(item | {"metadata": item["metadata"] | {"labels": item["metadata"]["labels"] | {OURS: "gitops"}}})
+    orders.patch({"metadata": with_profiles(orders.get(), PROFILES)["metadata"]})
+    use_gitops(orders, "ProfilesReady")
+    until(lambda: orders.condition("ProfilesReady")["reason"] == "ProfilesProgressing", "the releases are observed")
+    flux_of_hub.kube.delete(items[1])
+    until(lambda: orders.condition("ProfilesReady")["message"] == "HelmRelease web: it does not exist", "it is reported")
+    assert engine.actions("demo") == ["provision"], "it is not applied again at once"
+    monkeypatch.setattr(gitops, "REPAIR_SECONDS", 1.0)
+    until(lambda: engine.actions("demo") == ["provision", "post_install"], "the step runs again")
 
 
 def test_a_cluster_that_does_not_answer_is_unknown_and_stays_ready(orders: Orders, engine: InProcessEngine) -> None:
