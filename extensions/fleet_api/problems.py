@@ -58,7 +58,7 @@ class FieldError:
 
 
 class Problem(Exception):
-    """An error that the client is told."""
+    """An error that the client gets as the answer."""
 
     def __init__(
         self,

@@ -58,6 +58,6 @@ class Tenants:
         return visible.names[0]
 
     async def require(self, caller: Caller, action: Action) -> None:
-        """For operators: the permission in all namespaces. Others are told that there is nothing here."""
+        """For operators: the permission in all namespaces. The others get NotFound."""
         if not await self._access.allows(caller, action, ALL_NAMESPACES):
             raise not_found()

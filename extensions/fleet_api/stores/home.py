@@ -1,4 +1,4 @@
-"""The home cluster: requests as the service itself and as a caller, in threads, with the errors that clients are told."""
+"""The home cluster: requests as the service itself and as a caller, in threads, with the errors that clients get."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Home:
 
 
 def problem_of(error: KubeError) -> Problem:
-    """What a client is told about a refused write of its own object."""
+    """The error that a client gets for a refused write of its own object."""
     text = REQUEST.sub("", str(error)).strip()
     if isinstance(error, NotFound | NamespaceTerminating):
         return not_found()
@@ -110,7 +110,7 @@ def problem_of(error: KubeError) -> Problem:
 
 
 def problem_of_own(error: KubeError) -> Problem:
-    """What a client is told about a failed request of the service itself: a missing permission is not the client's."""
+    """The error that a client gets for a failed request of the service itself: a missing permission is not the client's."""
     if isinstance(error, Forbidden):
         log.error("the service lacks a permission: %s", error)
         return Problem("home-unavailable", headers={"Retry-After": "30"})

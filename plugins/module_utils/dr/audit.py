@@ -110,7 +110,7 @@ class _Books:
     states: dict[int, State] = field(default_factory=dict)  # by revision
     last: State = field(default_factory=State)
     epoch: int = 0
-    promoted: set[str] = field(default_factory=set)  # clusters that were told to be primary last, tests excluded
+    promoted: set[str] = field(default_factory=set)  # clusters whose spec was primary last, tests excluded
 
     def add(self, entry: Entry) -> None:
         if isinstance(entry, Recorded):
@@ -254,7 +254,7 @@ def _one_primary(books: _Books, entry: Performed) -> Iterator[str]:
         if name == target:
             continue
         if report.claims_data:
-            yield f"{target} is promoted while {name} is told to be primary"
+            yield f"{target} is promoted while {name} is primary in its spec"
         elif not report.answered and name in books.promoted and not _is_recorded_demoted(state, name):
             yield f"{target} is promoted while {name}, which does not answer, is not recorded as demoted"
 

@@ -74,7 +74,7 @@ class Asked:
         return next((name for name, seen in self.seen.items() if name and seen.uid == uid), "")
 
     def apply_to(self, intent: Intent) -> Intent:
-        """What the state machine is told. The number takes the place of the generation, which each copy counts for itself."""
+        """What the state machine gets. The number takes the place of the generation, which each copy counts for itself."""
         ask = self.ask
         return replace(
             intent,

@@ -37,7 +37,7 @@ class Request:
 
     @property
     def action(self) -> str:
-        """The action that a VolumeReplicationGroup is told."""
+        """The action in the spec of a VolumeReplicationGroup."""
         return {FAILOVER: FAILOVER, TEST: FAILOVER, RELOCATE: RELOCATE}.get(self.kind, "")
 
     @property

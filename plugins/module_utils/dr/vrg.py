@@ -82,7 +82,7 @@ class VRG:
 
     @property
     def is_primary(self) -> bool:
-        """Whether it is told to be primary, tests included."""
+        """Whether its spec is primary, tests included."""
         return self.spec.get("replicationState") == PRIMARY
 
     @property
@@ -91,7 +91,7 @@ class VRG:
 
     @property
     def claims_data(self) -> bool:
-        """Whether it is told to be the one primary. The primary of a test failover is not."""
+        """Whether its spec makes it the one primary. The primary of a test failover is not."""
         return self.is_primary and not self.is_test
 
     @property

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Reserves and releases room on hubs by compare-and-swap on the status of a Hub. Which hub, `schedule` decides.
 
-Reservations are keyed by the uid of the cluster. They grow before a hub is told, and shrink after it reported.
+Reservations are keyed by the uid of the cluster. They grow before a hub gets the change, and shrink after it reported.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Brings the assignment of a bound cluster to its spec: room is reserved before the hub is told, and released after it reported.
+"""Brings the assignment of a bound cluster to its spec: room is reserved before the hub gets it, and released after it reported.
 
 What a cluster without a hub gives up is released at once: no hub was told of it.
 """

@@ -30,7 +30,7 @@ CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: from-git\ndata
 
 
 @pytest.fixture
-def place(flux_cluster: Access) -> Iterator[str]:
+def namespace(flux_cluster: Access) -> Iterator[str]:
     """A namespace of the cluster with Flux."""
     with fresh_namespace(flux_cluster) as name:
         yield name
@@ -62,66 +62,66 @@ def test_the_checksum_of_the_install_manifest_is_beside_it(flux_manifest: Manife
     )
 
 
-def test_git_arrives_in_the_cluster_and_so_does_a_change_of_it(flux_cluster: Access, git_server: GitServer, place: str) -> None:
-    repository = git_server.repository(place)
+def test_git_arrives_in_the_cluster_and_so_does_a_change_of_it(flux_cluster: Access, git_server: GitServer, namespace: str) -> None:
+    repository = git_server.repository(namespace)
     first = repository.commit({"apps/config.yaml": CONFIG_MAP.format(answer="41")})
     flux_cluster.apply(
-        repository.secret("git", place),
-        flux_object(SOURCE, "GitRepository", "apps", place, url=repository.url, ref={"branch": "main"}, secretRef={"name": "git"}),
+        repository.secret("git", namespace),
+        flux_object(SOURCE, "GitRepository", "apps", namespace, url=repository.url, ref={"branch": "main"}, secretRef={"name": "git"}),
         flux_object(
             KUSTOMIZE,
             "Kustomization",
             "apps",
-            place,
+            namespace,
             path="./apps",
             prune=True,
-            targetNamespace=place,
+            targetNamespace=namespace,
             sourceRef={"kind": "GitRepository", "name": "apps"},
         ),
     )
-    source = until_ready(flux_cluster, SOURCE, "GitRepository", "apps", place)
+    source = until_ready(flux_cluster, SOURCE, "GitRepository", "apps", namespace)
     assert source["status"]["artifact"]["revision"] == f"main@sha1:{first}"
-    until_ready(flux_cluster, KUSTOMIZE, "Kustomization", "apps", place)
-    assert config_map(flux_cluster, "from-git", place) == {"answer": "41"}
+    until_ready(flux_cluster, KUSTOMIZE, "Kustomization", "apps", namespace)
+    assert config_map(flux_cluster, "from-git", namespace) == {"answer": "41"}
 
     repository.commit({"apps/config.yaml": CONFIG_MAP.format(answer="42")})
-    flux_cluster.kubectl("annotate", "gitrepository", "apps", "-n", place, "reconcile.fluxcd.io/requestedAt=now")
-    until(lambda: config_map(flux_cluster, "from-git", place) == {"answer": "42"}, "the change arrives")
+    flux_cluster.kubectl("annotate", "gitrepository", "apps", "-n", namespace, "reconcile.fluxcd.io/requestedAt=now")
+    until(lambda: config_map(flux_cluster, "from-git", namespace) == {"answer": "42"}, "the change arrives")
 
 
-def test_a_wrong_token_is_reported_by_flux(flux_cluster: Access, git_server: GitServer, place: str) -> None:
-    repository = git_server.repository(place)
+def test_a_wrong_token_is_reported_by_flux(flux_cluster: Access, git_server: GitServer, namespace: str) -> None:
+    repository = git_server.repository(namespace)
     repository.commit({"config.yaml": CONFIG_MAP.format(answer="0")})
-    secret = repository.secret("git", place)
+    secret = repository.secret("git", namespace)
     secret["stringData"]["password"] = f"not {git_server.token}"
-    wanted = flux_object(SOURCE, "GitRepository", "apps", place, url=repository.url, ref={"branch": "main"}, secretRef={"name": "git"})
+    wanted = flux_object(SOURCE, "GitRepository", "apps", namespace, url=repository.url, ref={"branch": "main"}, secretRef={"name": "git"})
     flux_cluster.apply(secret, wanted)
 
     def refused() -> str:
-        return str(condition(flux_cluster.kube.get(SOURCE, "GitRepository", "apps", place)).get("message", ""))
+        return str(condition(flux_cluster.kube.get(SOURCE, "GitRepository", "apps", namespace)).get("message", ""))
 
     assert "authentication required" in until(lambda: message if "auth" in (message := refused()) else "", "the token is refused")
 
 
 def test_charts_from_http_and_from_oci_are_installed(
-    flux_cluster: Access, chart_repository: ChartRepository, oci_registry: OciRegistry, place: str
+    flux_cluster: Access, chart_repository: ChartRepository, oci_registry: OciRegistry, namespace: str
 ) -> None:
-    charts = chart_repository.named(place)
+    charts = chart_repository.named(namespace)
     charts.publish(Chart("web", "1.2.3", values={"size": 1}))
-    digest = oci_registry.push(place, Chart("base", "0.4.0"))
-    oci = {"url": f"{oci_registry.url}/{place}/base", "insecure": True, "ref": {"digest": digest}}
+    digest = oci_registry.push(namespace, Chart("base", "0.4.0"))
+    oci = {"url": f"{oci_registry.url}/{namespace}/base", "insecure": True, "ref": {"digest": digest}}
     chart = {"chart": "web", "version": "1.2.3", "sourceRef": {"kind": "HelmRepository", "name": "charts"}}
     flux_cluster.apply(
-        flux_object(SOURCE, "HelmRepository", "charts", place, url=charts.url),
-        flux_object(SOURCE, "OCIRepository", "base", place, **oci),
-        flux_object(HELM, "HelmRelease", "base", place, chartRef={"kind": "OCIRepository", "name": "base"}),
-        flux_object(HELM, "HelmRelease", "web", place, chart={"spec": chart}, values={"size": 2}, dependsOn=[{"name": "base"}]),
+        flux_object(SOURCE, "HelmRepository", "charts", namespace, url=charts.url),
+        flux_object(SOURCE, "OCIRepository", "base", namespace, **oci),
+        flux_object(HELM, "HelmRelease", "base", namespace, chartRef={"kind": "OCIRepository", "name": "base"}),
+        flux_object(HELM, "HelmRelease", "web", namespace, chart={"spec": chart}, values={"size": 2}, dependsOn=[{"name": "base"}]),
     )
     for name in ("base", "web"):
-        until_ready(flux_cluster, HELM, "HelmRelease", name, place)
+        until_ready(flux_cluster, HELM, "HelmRelease", name, namespace)
     # Flux appends the digest to the version of a chart from an OCI repository.
-    assert config_map(flux_cluster, "base", place)["version"] == f"0.4.0+{digest.removeprefix('sha256:')[:12]}"
-    assert config_map(flux_cluster, "web", place) == {"version": "1.2.3", "values": '{"size":2}'}
+    assert config_map(flux_cluster, "base", namespace)["version"] == f"0.4.0+{digest.removeprefix('sha256:')[:12]}"
+    assert config_map(flux_cluster, "web", namespace) == {"version": "1.2.3", "values": '{"size":2}'}
 
 
 def test_a_killed_controller_starts_again_as_its_pod_would(flux_cluster: Access, sandbox: Sandbox) -> None:

@@ -64,7 +64,7 @@ class Rack(Backend):
         return bool(json.loads(self._rack(name)["data"]["machines"]) == {"blade": "3"})
 
     def advance(self, name: str) -> None:
-        """What the rack's controller does at each look."""
+        """What the rack's controller does in each reconcile."""
         rack = self.kube.find("v1", "ConfigMap", f"{name}-rack", self.namespace)
         if rack is None:
             return

@@ -136,7 +136,7 @@ CASES = [
     ),
     Case(
         "Demoted",
-        "an old home that answers and is told to be primary",
+        "an old home that answers and is primary in its spec",
         FAILOVER,
         in_progress("Failover", "Demote", decision=Decision("", "east")),
         observed(vrg(), secondary(), placed=Placed("", "east")),

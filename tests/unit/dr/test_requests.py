@@ -1,4 +1,4 @@
-"""Two requests: which one wins, what the other is told, and until when a request can be taken back."""
+"""Two requests: which one wins, what the other gets as its reason, and until when a request can be taken back."""
 
 from __future__ import annotations
 

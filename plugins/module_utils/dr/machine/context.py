@@ -43,7 +43,7 @@ class Context:
 
     @property
     def action(self) -> str:
-        """The action that the VolumeReplicationGroups are told."""
+        """The action in the spec of the VolumeReplicationGroups."""
         return (self.state.request.action if self.state.request else "") or self.state.last_action
 
     @cached_property
