@@ -21,6 +21,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.common.types im
 
 from ..support.actions import answer
 from ..support.gitops import FLUX_NAMESPACE, KUSTOMIZE, SOURCE, condition
+from ..support.manifests import manifest
 from ..support.playbooks import COLLECTION, RUN_SECONDS, Task, play
 
 CRD = Path(__file__).parents[3] / "extensions/crds/clusterorders.yaml"
@@ -73,13 +74,17 @@ class Site:
         return {entry["name"]: (entry["state"], entry["hub"]) for entry in result["orders"]}
 
 
+def commit(gitea: Gitea, path: str, item: Object) -> None:
+    """Commit an object to the branch that Flux applies."""
+    content = base64.b64encode(yaml.safe_dump(item).encode()).decode()
+    gitea.call("POST", f"/repos/{gitea.username}/{NAME}/contents/{path}", {"branch": "main", "message": "Add a file", "content": content})
+
+
 @pytest.fixture
 def site(flux_cluster: Access, gitea: Gitea) -> Iterator[Site]:
     url = gitea.create_repository(NAME)
     # Flux applies nothing of a folder that is gone with its last order, and so would not delete that one.
-    kept = yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "orders", "namespace": NAMESPACE}})
-    content = {"branch": "main", "message": "Keep the folder", "content": base64.b64encode(kept.encode()).decode()}
-    gitea.call("POST", f"/repos/{gitea.username}/{NAME}/contents/orders/about.yaml", content)
+    commit(gitea, "orders/about.yaml", {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "orders", "namespace": NAMESPACE}})
     token = {key: base64.b64encode(text.encode()).decode() for key, text in (("username", gitea.username), ("password", gitea.token))}
     metadata = {"name": NAME, "namespace": FLUX_NAMESPACE}
     source = {"url": url, "ref": {"branch": "main"}, "interval": "2s", "secretRef": {"name": NAME}}
@@ -89,10 +94,15 @@ def site(flux_cluster: Access, gitea: Gitea) -> Iterator[Site]:
         "path": "./orders",
         "prune": True,
         "sourceRef": {"kind": "GitRepository", "name": NAME},
+        "serviceAccountName": NAME,
     }
+    bound = {"metadata": {"name": NAME, "namespace": NAMESPACE}, "subjects": [{"kind": "ServiceAccount", **metadata}]}
     objects: list[Object] = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
         yaml.safe_load(CRD.read_text(encoding="utf-8")),
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
+        manifest("tenant_cluster_role"),
+        manifest("tenant/role_binding") | bound,
         {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": token},
         {"apiVersion": SOURCE, "kind": "GitRepository", "metadata": metadata, "spec": source},
         {"apiVersion": KUSTOMIZE, "kind": "Kustomization", "metadata": metadata, "spec": applied},
@@ -153,6 +163,22 @@ def test_an_order_is_proposed_merged_applied_changed_and_compared(site: Site) ->
     removed = answer("cluster_order_proposal", **wanted, state="absent")
     site.merge(removed.result["pull_request"]["number"])
     until(lambda: site.order() is None, "Flux has deleted the order")
+
+
+def test_flux_applies_with_the_permissions_of_a_tenant_and_no_others(site: Site) -> None:
+    own: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "own", "namespace": NAMESPACE}}
+    foreign = own | {"metadata": {"name": "own", "namespace": "default"}}
+    commit(site.gitea, "orders/own.yaml", own)
+    until(lambda: site.hub.kube.find("v1", "Secret", "own", NAMESPACE), "Flux has applied what a tenant may")
+    commit(site.gitea, "orders/foreign.yaml", foreign)
+
+    def refusal() -> str:
+        found = condition(site.hub.kube.get(KUSTOMIZE, "Kustomization", NAME, FLUX_NAMESPACE))
+        return str(found["message"]) if found.get("status") == "False" else ""
+
+    refused = until(lambda: text if "forbidden" in (text := refusal()) else "", "Flux reports that it may not apply it")
+    assert f"system:serviceaccount:{FLUX_NAMESPACE}:{NAME}" in refused
+    assert site.hub.kube.find("v1", "Secret", "own", "default") is None
 
 
 def test_a_proposal_with_a_mistake_opens_nothing(site: Site) -> None:
