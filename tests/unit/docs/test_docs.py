@@ -1,4 +1,4 @@
-"""The documentation against the code it describes: links, commands, YAML, options, fields, tables. Its style, and the words of all files."""
+"""The documentation against the code it describes: links, commands, YAML, options, fields, tables. Its style, and words of all files."""
 
 from __future__ import annotations
 
