@@ -211,14 +211,17 @@ class QuotaWatch:
     def __init__(self, kube: Kube) -> None:
         self._since = kube.list_all(API_VERSION, QUOTA).resource_version
         self._kube = kube
+        self._thread = threading.Thread(target=self._watch, daemon=True)
         self.versions = self.exceeded = 0
 
     def __enter__(self) -> QuotaWatch:
-        threading.Thread(target=self._watch, daemon=True).start()
+        self._thread.start()
         return self
 
-    def __exit__(self, *_error: object) -> None:
+    def __exit__(self, error: object, *_more: object) -> None:
         time.sleep(1)  # the last versions
+        if error is None and not self._thread.is_alive():
+            raise UserError("The watch of the quotas has ended, so versions above a quota may be missing. Measure again.")
 
     def _watch(self) -> None:
         with contextlib.suppress(Unreachable):  # the end of the benchmark

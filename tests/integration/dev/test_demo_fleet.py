@@ -10,11 +10,12 @@ import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.processes import working_in
 
 DEMO = [sys.executable, "-m", "ansible_collections.openfleet.clusters.extensions.dev.demo_fleet"]
+DEMO_SECONDS = 1800  # it takes some minutes
 
 
 def test_the_demo_spreads_refuses_drains_and_explains_a_lost_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENFLEET_SANDBOX", str(tmp_path / "state"))
-    result = subprocess.run(DEMO, capture_output=True, text=True, check=False)
+    result = subprocess.run(DEMO, capture_output=True, text=True, check=False, timeout=DEMO_SECONDS)
     assert result.returncode == 0, result.stdout + result.stderr
     stages = [
         "Clusters: home, and the hubs east and west",

@@ -116,10 +116,12 @@ class Watch:
                     return
 
 
-@pytest.mark.parametrize("limited", ["quota", "hubs"])
+@pytest.mark.parametrize("limited", ["quota", "hubs", "nodes"])
 def test_200_creates_at_once_with_two_engines_and_a_kill_admit_exactly_50(fleet: Fleet, limited: str) -> None:
-    sizes = {"quota": (500, 500), "hubs": (20, 30)}[limited]
-    hubs = [fleet.add_hub(f"hub{number}", clusters=size) for number, size in enumerate(sizes)]
+    """Of the hubs, the room for clusters or for nodes is limited; each cluster has one node."""
+    sizes = (500, 500) if limited == "quota" else (20, 30)
+    capacities = [(500, size) if limited == "nodes" else (size, 500) for size in sizes]
+    hubs = [fleet.add_hub(f"hub{number}", clusters, nodes) for number, (clusters, nodes) in enumerate(capacities)]
     fleet.set_quota(hard={"clusters": 50 if limited == "quota" else 500})
     watches = {"default": Watch(fleet.access, QUOTA, "default", fleet.namespace)}
     watches |= {name: Watch(fleet.access, HUB, name, None) for name in hubs}
@@ -128,7 +130,7 @@ def test_200_creates_at_once_with_two_engines_and_a_kill_admit_exactly_50(fleet:
         first.start().until_leads()
         second.start()
         with ThreadPoolExecutor(16) as clients:
-            creations = [clients.submit(fleet.add_cluster, f"demo-{number}") for number in range(200)]
+            creations = [clients.submit(fleet.add_cluster, f"demo-{number}", 1) for number in range(200)]
             assert watches["default"].reached.wait(300)
             first.kill()
             for each in creations:
@@ -161,9 +163,9 @@ def test_200_creates_at_once_with_two_engines_and_a_kill_admit_exactly_50(fleet:
     assert set(fleet.quota()["reservations"]) == (set(bound) if limited == "quota" else {each.uid for each in clusters})
     assert fleet.quota()["used"]["clusters"] == len(fleet.quota()["reservations"])
     waiting = next(each for each in clusters if not each.hub)
-    expected = (
-        ("QuotaReserved", "The quota is exceeded: clusters needs 1, 0 of 50 free")
-        if limited == "quota"
-        else ("Scheduled", "0 of 2 hubs fit: 2 full")
-    )
-    assert fleet.condition(waiting.name, expected[0])[2] == expected[1]
+    kind, message = {
+        "quota": ("QuotaReserved", "The quota is exceeded: clusters needs 1, 0 of 50 free"),
+        "hubs": ("Scheduled", "0 of 2 hubs fit: 2 full"),
+        "nodes": ("Scheduled", "0 of 2 hubs fit: 2 with too few fc430 (best 0 of 1)"),
+    }[limited]
+    assert fleet.condition(waiting.name, kind)[2] == message

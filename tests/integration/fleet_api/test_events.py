@@ -14,7 +14,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import unt
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds import API_VERSION, CLUSTER
 
 from ..support.fleet import TEMPLATE
-from ..support.fleet_api import API, Client, Facade, Site, Stream, Tenant
+from ..support.fleet_api import API, Client, Event, Facade, Site, Stream, Tenant
 
 LARGE = {"note": "x" * 200000}
 
@@ -37,6 +37,22 @@ def stream_of(client: Client, path: str = "/events", last: str = "") -> Iterator
         yield stream
     finally:
         stream.close()
+
+
+@contextlib.contextmanager
+def resumed_after(client: Client, last: str) -> Iterator[tuple[Event, Stream]]:
+    """A stream that goes on after an event, with its first event.
+
+    A service that was restarted asks the API server for what it missed. If the answer takes too long, the stream begins with a reset: then
+    this client comes back again.
+    """
+    for _attempt in range(10):
+        with stream_of(client, last=last) as stream:
+            first = stream.next()
+            if first.name != "reset":
+                yield first, stream
+                return
+    raise AssertionError("each stream began with a reset")
 
 
 def test_stream_has_the_present_state_and_then_changes(tenant: Tenant) -> None:
@@ -68,8 +84,9 @@ def test_client_that_comes_back_gets_what_it_missed_from_any_replica_and_after_a
     replicas[0].start()  # it lists after the deletion, and asks the API server for it
     until(lambda: names_at(clients[1]) == {"kept", "new"}, "the other replica has the changes")
     for client in clients:
-        with stream_of(client, last=last) as resumed:
-            assert [(event.name, event.data["id"]) for event in (resumed.next() for _each in expected)] == expected
+        with resumed_after(client, last) as (first, resumed):
+            events = [first, *(resumed.next() for _each in expected[1:])]
+            assert [(event.name, event.data["id"]) for event in events] == expected
             latest = create(tenant.client, f"latest-{clients.index(client)}")
             assert resumed.until("added").data == latest
     with stream_of(clients[0], last=new["resourceVersion"]) as resumed:  # what it had is not repeated
@@ -99,8 +116,19 @@ def test_id_that_is_too_old_or_of_the_future_is_a_reset_and_the_stream_goes_on(t
             assert stream.next().name == "reset"
             created = create(tenant.client, f"after-{last[0]}")
             assert stream.next().data == created
-    assert tenant.client.get("/events", Last_Event_ID="x").code == "invalid-request"
-    assert tenant.client.get("/events?filter=nodes").code == "invalid-filter"
+
+
+@pytest.mark.parametrize("last", ["x", "0", "-1", "1.5", "9" * 30])
+def test_id_that_is_none_of_an_event_is_refused(tenant: Tenant, last: str) -> None:
+    answer = tenant.client.get("/events", Last_Event_ID=last)
+    assert (answer.status, answer.code) == (400, "invalid-request")
+    assert answer.json()["errors"][0]["field"] == "Last-Event-ID"
+
+
+@pytest.mark.parametrize("expression", ["nodes", "name%20%3D%3D", "unknown%20%3D%3D%201", "priority%20%3E%20%22a%22"])
+def test_stream_with_a_bad_filter_is_refused(tenant: Tenant, expression: str) -> None:
+    answer = tenant.client.get(f"/events?filter={expression}")
+    assert (answer.status, answer.code) == (400, "invalid-filter")
 
 
 @pytest.fixture(scope="module")

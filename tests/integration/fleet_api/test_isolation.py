@@ -144,6 +144,22 @@ def test_no_list_filter_order_or_cursor_shows_another_tenant(facade: Facade, ten
     assert garbage.code == "invalid-cursor"
 
 
+def test_own_plan_shows_nothing_of_another_tenant_and_its_hub(tenant: Tenant, fleet: Fleet, victim: Victim) -> None:
+    fleet.set_quota(hard={"clusters": 1})
+    hub = fleet.add_hub("own")
+
+    def planned(spec: dict[str, Any]) -> dict[str, Any]:
+        answer = tenant.client.post("/plan", {"spec": spec})
+        assert answer.status == 200, answer.body
+        assert not [trace for trace in victim.traces() if trace in answer.body]
+        scheduling: dict[str, Any] = answer.json()["scheduling"]
+        return scheduling
+
+    until(lambda: planned(SPEC).get("hub") == hub, "the service has the hub of the tenant")
+    unfit = planned(SPEC | {"nodeSets": {"workers": {"class": "fc430", "size": 99}}})
+    assert not unfit["fits"] and "1 not for this tenant" in unfit["message"], unfit
+
+
 def test_names_of_another_tenant_are_free_and_keys_are_of_one_user(tenant: Tenant, victim: Victim) -> None:
     body = {"name": MARK, "spec": SPEC}
     other = victim.tenant.client.post("/clusters", body | {"name": "keyed"}, Idempotency_Key="same")

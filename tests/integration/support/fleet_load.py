@@ -50,6 +50,7 @@ class Life:
     later_nodes: int = 0
     uid: str = ""
     had_finalizer: bool = False
+    had_hub: bool = False
 
     @property
     def final_nodes(self) -> int:
@@ -120,17 +121,18 @@ class Load:
         assert answer.status == 200, answer.body
 
     def _delete(self, life: Life) -> None:
-        """A cluster that had the finalizer of the fleet leaves a record."""
-        life.had_finalizer = self._has_finalizer(life)
+        """A cluster that had the finalizer of the fleet leaves a record, with its hub if it had one."""
+        item = self._observed(life)
+        life.had_finalizer = FINALIZER in (item["metadata"].get("finalizers") or ())
+        life.had_hub = bool((item.get("status") or {}).get("hub"))
         answer = _persistent(life.tenant.client, "DELETE", f"/clusters/{life.uid}")
         assert answer.status in (202, 404), answer.body  # the answer to the first try may have been lost
 
-    def _has_finalizer(self, life: Life) -> bool:
+    def _observed(self, life: Life) -> Object:
         try:
-            item = self.home.kube.get(API_VERSION, CLUSTER, life.name, life.tenant.name)
-        except KubeError:  # its API server is killed: it may have it or not
-            return False
-        return FINALIZER in (item["metadata"].get("finalizers") or ())
+            return self.home.kube.get(API_VERSION, CLUSTER, life.name, life.tenant.name)
+        except KubeError:  # its API server is killed: what the cluster has is not known
+            return {"metadata": {}}
 
 
 def _persistent(client: Client, method: str, path: str, body: Any = None, **headers: str) -> Answer:
@@ -199,7 +201,8 @@ def _record_differences(home: Access, tenants: set[str], gone: dict[str, Life]) 
     for uid, record in records.items():
         if (life := gone.get(uid)) and (record["name"], record["reason"]) != (life.name, "Deleted"):
             found.append(f"the record of {life.name} says {record}")
-        if missing := [name for name in ("owner", "created", "deleted", "template") if not record.get(name)]:
+        bound = ("hub", "nodeHours") if uid in gone and gone[uid].had_hub else ()
+        if missing := [name for name in ("owner", "created", "deleted", "template", *bound) if not record.get(name)]:
             found.append(f"the record of {record['name']} lacks {', '.join(missing)}")
     return found
 
