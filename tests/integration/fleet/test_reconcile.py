@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
+from ansible_collections.openfleet.clusters.extensions.sandbox.gobuild import KUBERNETES, programs
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.timestamps import format_time
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.assignments import Assignments
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.hub_store import HubStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds import (
+    AGENT_FINALIZER,
     API_VERSION,
     CLUSTER,
     FINALIZER,
@@ -37,6 +43,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors imp
 from ..support.fleet import Fleet, fleet_of
 
 NOW = datetime.now(UTC)
+PAGE = (Path(__file__).resolve().parents[3] / "docs/fleet.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -244,6 +251,37 @@ def test_deleted_cluster_is_released_after_its_hub_has_deleted_it(fleet: Fleet) 
     expected = {"name": "demo", "hub": east, "reason": "Deleted", "state": "Degraded"}
     assert {key: record["spec"][key] for key in expected} == expected
     assert record["spec"]["nodeHours"]["fc430"] >= 0
+
+
+def test_clusters_of_a_lost_hub_are_deleted_by_the_commands_of_the_guide(fleet: Fleet) -> None:
+    east, west = fleet.add_hub("east", clusters=1), fleet.add_hub("west", schedulable=False)
+    fleet.set_quota(hard={})
+    fleet.add_cluster("demo", 1)
+    fleet.reconcile()
+    fleet.home.patch(fleet.assignments()[0], {"metadata": {"finalizers": [AGENT_FINALIZER]}})
+    fleet.home.patch(fleet.home.get(API_VERSION, HUB, west), {"spec": {"schedulable": True}})
+    fleet.add_cluster("kept", 1)
+    fleet.reconcile()
+    fleet.home.delete(fleet.cluster("demo"))
+    assert [fleet.reconcile()["demo"][0] for _repeated in range(2)] == ["deleting", "deleting"]
+
+    def run(command: str) -> None:
+        path = f"{programs(KUBERNETES)['kubectl'].parent}:{os.environ['PATH']}"
+        environment = os.environ | {"KUBECONFIG": str(fleet.access.kubeconfig), "PATH": path}
+        given = re.sub(r"\beast\b", east, command)
+        subprocess.run(["bash", "-euo", "pipefail", "-c", given], env=environment, check=True, timeout=300)
+
+    guide = PAGE.partition("\n### Give up a lost hub\n")[2].partition("\n## ")[0]
+    end_the_wait, delete_the_hub = re.findall(r"```sh\n(.*?)```", guide, re.DOTALL)
+    run(end_the_wait)
+    assert {name: result for name, (result, _message) in fleet.reconcile().items()} == {"demo": "deleted", "kept": "bound"}
+    (record,) = fleet.records()
+    assert (record["spec"]["hub"], [*record["spec"]["nodeHours"]]) == (east, ["fc430"])
+    assert fleet.hub(east)["clusters"] == 0
+    assert [each["name"] for each in fleet.quota()["reservations"].values()] == ["kept"]
+    run(delete_the_hub)
+    assert fleet.home.find("v1", "Namespace", hub_namespace(east)) is None
+    assert fleet.reconcile()["kept"][0] == "bound"
 
 
 def test_cluster_that_was_never_bound_is_deleted_too(fleet: Fleet) -> None:

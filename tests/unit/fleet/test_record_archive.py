@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shutil
+import subprocess
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.timestamps import format_time
@@ -11,6 +16,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.record_ar
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 DAY = timedelta(days=1)
+PAGE = (Path(__file__).resolve().parents[3] / "docs/fleet.md").read_text(encoding="utf-8")
 
 
 def record(tenant: str, age: int, exported: bool = True) -> Object:
@@ -41,10 +47,23 @@ def test_without_an_export_all_records_follow_the_retention() -> None:
     assert [each["spec"]["uid"] for each in surplus(RECORDS, Retention(max_age=7 * DAY), NOW, only_exported=False)] == ["a-9", "b-8"]
 
 
+LINES = [
+    {"namespace": "b", "nodeHours": {"fc430": 1.5, "h100": 2}},
+    {"namespace": "a"},
+    {"namespace": "b", "nodeHours": {"fc430": 0.25}},
+    {"namespace": "c", "nodeHours": {"fc430": 4}},
+]
+
+
 def test_usage_is_summed_by_tenant_and_class() -> None:
-    lines = [
-        {"namespace": "b", "nodeHours": {"fc430": 1.5, "h100": 2}},
-        {"namespace": "a"},
-        {"namespace": "b", "nodeHours": {"fc430": 0.25}},
-    ]
-    assert usage(lines) == {"a": {}, "b": {"fc430": 1.75, "h100": 2.0}}
+    assert usage(LINES) == {"a": {}, "b": {"fc430": 1.75, "h100": 2.0}, "c": {"fc430": 4.0}}
+
+
+# A small machine may lack jq; the table at the end of a run names this test then.
+@pytest.mark.skipif(not shutil.which("jq"), reason="jq: install jq")
+def test_command_of_the_guide_sums_exported_days_alike(tmp_path: Path) -> None:
+    (command,) = re.findall(r"```sh\n(jq .*?)```", PAGE, re.DOTALL)
+    for day, lines in (("02", LINES[:2]), ("03", LINES[2:])):
+        (tmp_path / f"2026-01-{day}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    result = subprocess.run(["bash", "-eu", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert json.loads(result.stdout) == {tenant: hours for tenant, hours in usage(LINES).items() if hours}
