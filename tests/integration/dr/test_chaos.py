@@ -22,6 +22,8 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import unt
 from ansible_collections.openfleet.clusters.extensions.sandbox.replication.application import NotWritable
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import Content, DocumentStore
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import History
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.gates import GATES
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.modes import Modes
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.observe import asked_of
@@ -238,14 +240,16 @@ class Chaos:
         return moment, f"cut {way}, {'refused' if refuse else 'dropped'}", lambda: site.links[way].cut(refuse=refuse)
 
 
-def found_in(dr: Recovery, lines: Callable[[], list[Line]], observer: Observer) -> list[str]:
-    """Broken invariants. What was done is read before what was recorded: the leader goes on meanwhile."""
+def found_in(dr: Recovery, lines: Callable[[], list[Line]], observer: Observer, known: dict[int, Content]) -> list[str]:
+    """Broken invariants. What was done is read before what was recorded: the leader goes on meanwhile.
+
+    `known` has the revisions of the run by number: the bucket keeps only the newest ones.
+    """
     done, count = lines(), observer.count
-    current = dr.state()
-    revisions = dr.history()
     # A writer that was killed leaves the last revision to its successor, which adds it to the history.
-    if current.revision > revisions[-1]["revision"]:
-        revisions.append(current.content())
+    current = dr.state().content()
+    known |= {entry["revision"]: entry for entry in [current, *dr.history()]}
+    revisions = [known[number] for number in sorted(known)]
     return violations(revisions, done) + observer.violations(count, {(entry["epoch"], entry["revision"]) for entry in revisions})
 
 
@@ -267,13 +271,14 @@ def test_moves_under_random_faults_end_without_two_primaries_or_leaders_or_lost_
     dr.application.place("east")
     dr.application.place("west", replicas=0)
     dr.protect("east")
+    known: dict[int, Content] = {}
     with Observer(dr.sites, dr.namespace).running() as observer:
         try:
             site.restore()
             until(lambda: site.is_settled("east"), "the deployment", SETTLE_SECONDS)
             for number in range(ROUNDS * soak):
                 chaos.run(number)
-                assert found_in(dr, site.lines, observer) == []
+                assert found_in(dr, site.lines, observer, known) == []
         except BaseException as error:
             error.add_note(f"OPENFLEET_CHAOS_SEED={seed} repeats these faults: {chaos.history}")
             error.add_note(site.describe())
@@ -293,9 +298,10 @@ def test_the_checkers_object_to_a_run_with_open_gates(
         application.place("west", replicas=0)
         dr.protect("west")
         epoch = dr.acquire("west")
+        known: dict[int, Content] = {}
 
         def found() -> list[str]:
-            return found_in(dr, lambda: read_journal(journal), observer)
+            return found_in(dr, lambda: read_journal(journal), observer, known)
 
         def leads_to(*actions: str) -> bool:
             result = reconciler.lead(dr.workload, epoch)
@@ -303,6 +309,8 @@ def test_the_checkers_object_to_a_run_with_open_gates(
 
         until(leads_to, "the deployment", SETTLE_SECONDS)
         assert found() == []
+        assert History(DocumentStore(dr.store, dr.workload.identity()), dr.workload).prune(keep=1)
+        assert found() == [], "a run has more revisions than the bucket keeps"
         application.fault("west", "restore=600")
         for gate in ("Restored", "TargetReady"):
             monkeypatch.setitem(GATES, gate, lambda _context: None)
