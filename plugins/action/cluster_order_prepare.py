@@ -51,7 +51,9 @@ class ActionModule(ControllerAction):
         names, step = Names.of(parameters), parameters["step"]
         try:
             event = event_of(self.variables)
-            chosen, expected = named(parameters["name"], parameters["namespace"], parameters["orders"], event), uids(event)
+            chosen, expected = named(parameters["name"], parameters["namespace"], parameters["orders"], None), uids(event)
+            by_event = not chosen
+            chosen = chosen or named(None, None, [], event)
         except NoSuchSelection as error:
             return {"failed": True, "msg": str(error)}
         if not chosen:
@@ -63,7 +65,7 @@ class ActionModule(ControllerAction):
             renewer: Renewer | None = None
             if chosen and not self.check_mode:
                 renewer = stack.enter_context(Renewer(connection(parameters), process, parameters["run_timeout"], ends_run=True))
-            prepared, skipped = self._prepare(kube, parameters, chosen, expected, process, renewer)
+            prepared, skipped = self._prepare(kube, parameters, chosen, expected, process, renewer, by_event=by_event)
         for order in skipped:
             self._display.display(f"skipped {order.namespace}/{order.name}: {order.message}")
         return {
@@ -82,6 +84,8 @@ class ActionModule(ControllerAction):
         expected: dict[OrderName, str],
         process: RunProcess,
         renewer: Renewer | None,
+        *,
+        by_event: bool,
     ) -> tuple[list[PreparedOrder], list[SkippedOrder]]:
         step, job = parameters["step"], parameters["job_id"] or f"local-{process.pid}"
         run = Run(kube, Names.of(parameters), find_templates(AnsibleCollectionConfig.collection_paths), self.check_mode)
@@ -93,7 +97,7 @@ class ActionModule(ControllerAction):
 
         def prepare(order: OrderName) -> PreparedOrder | SkippedOrder:
             holder, uid = f"{order.name}-{identity}", expected.get(order, "")
-            return preparation.prepare(order.namespace, order.name, holder, parameters["wait_timeout"], uid)
+            return preparation.prepare(order.namespace, order.name, holder, parameters["wait_timeout"], uid, by_event=by_event)
 
         prepared: list[PreparedOrder] = []
         skipped: list[SkippedOrder] = []

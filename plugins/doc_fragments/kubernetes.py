@@ -121,7 +121,7 @@ options: {}
 notes:
   - If the arguments name no order, the module uses the orders of the event that started the run. Rules engines pass the
     event in the variable C(ansible_eda). An event of this collection names orders in C(orders) or C(order). The event
-    of a webhook has the ClusterOrder in C(payload), of which the module uses only name and namespace.
+    of a webhook has the ClusterOrder in C(payload), of which the module uses only name, namespace and uid.
   - Do not pass the event as an argument. Ansible would render the content of a payload as a template.
 """
 

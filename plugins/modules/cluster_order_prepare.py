@@ -21,7 +21,8 @@ description:
     them.
 options:
   step:
-    description: The step of the run. V(delete) also deletes the orders, which their finalizers keep until the end.
+    description: The step of the run. V(delete) also deletes the orders that the arguments name, which their finalizers
+      keep until the end. It skips an order of an event that is not being deleted.
     type: str
     choices: [provision, post_install, delete]
     required: true

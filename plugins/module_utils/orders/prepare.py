@@ -127,10 +127,13 @@ class Preparation:
         self._status = StatusWriter(run)
         self._finalization = Finalization(run)
 
-    def prepare(self, namespace: str, name: str, holder: str, wait_timeout: float = 0, uid: str = "") -> PreparedOrder | SkippedOrder:
+    def prepare(
+        self, namespace: str, name: str, holder: str, wait_timeout: float = 0, uid: str = "", *, by_event: bool = False
+    ) -> PreparedOrder | SkippedOrder:
         """Lock an order, validate it against its template, and create its namespace.
 
-        With a `uid` it is for that very order: an event may arrive late, when another order has its name.
+        With a `uid` it is for that very order: an event may arrive late, when another order has its name. `by_event`: an event has chosen
+        the order, and no person. It never decides that an order is deleted.
         """
         # Before the order: if the lock is then taken as read here, no run has worked on the order since.
         before = read(self._run.kube, namespace, name, site=self._run.names.site_namespace)
@@ -139,7 +142,7 @@ class Preparation:
             failed = self._step != "delete" and not uid  # the order of an event may be gone before its run starts
             which = f" with the uid {uid}" if uid else ""
             return SkippedOrder(namespace, name, "NotFound", f"There is no ClusterOrder {namespace}/{name}{which}.", failed=failed)
-        if skipped := self._skipped(order):
+        if skipped := self._skipped(order, by_event=by_event):
             return skipped
         try:
             lock = self._lock(order, before, holder, wait_timeout)
@@ -170,13 +173,16 @@ class Preparation:
         except Exception as fault:  # noqa: BLE001 - of any kind: it is reported on this order, and the others of the run go on
             return self.reject(order, lock, Unexpected(fault))
 
-    def _skipped(self, order: ClusterOrder) -> SkippedOrder | None:
+    def _skipped(self, order: ClusterOrder, *, by_event: bool) -> SkippedOrder | None:
         called = f"ClusterOrder {order.namespace}/{order.name}"
         if order.management_state != "managed":
             state = order.management_state
             return SkippedOrder(order.namespace, order.name, "NotManaged", f"The management-state annotation of {called} is {state}.")
         if order.is_deleting and self._step != "delete":
             return SkippedOrder(order.namespace, order.name, "Deleting", f"{called} is being deleted.")
+        if by_event and self._step == "delete" and not order.is_deleting:
+            message = f"{called} is not being deleted, and an event does not delete it: delete the order, or name it in the variables."
+            return SkippedOrder(order.namespace, order.name, "NotDeleting", message)
         return None
 
     def reject(self, order: ClusterOrder, lock: Lock, error: TemplateError | KubeError) -> SkippedOrder:

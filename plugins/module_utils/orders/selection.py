@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The orders of a run, as named by its variables, by an event of ours, or by a webhook's payload. Only names of a payload are used."""
+"""The orders of a run, as named by its variables, by an event of ours, or by a webhook's payload, of which only name and uid are used."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+NOT_IN_UIDS = re.compile(r"[^-\w]")
+UID_LENGTH = 64  # those of Kubernetes have 36 characters
 
 
 class OrderName(NamedTuple):
@@ -43,21 +45,28 @@ def event_of(variables: Mapping[str, Any]) -> Any:
 
 
 def uids(event: Any) -> dict[OrderName, str]:
-    """The uids of the orders in an event of ours. Those in a webhook's payload are not trusted."""
-    if not isinstance(event, Mapping) or "payload" in event:
-        return {}
-    entries = event.get("orders") or [event.get("order")]
-    return {_one(entry): str(entry["uid"]) for entry in entries if isinstance(entry, Mapping) and entry.get("uid")}
+    """The uids of the orders in an event. A run skips an order that has another one: a forged uid prevents a run, and allows nothing."""
+    entries = _entries(event) if isinstance(event, Mapping) else []
+    return {_one(entry): _shown_uid(entry["uid"]) for entry in entries if isinstance(entry, Mapping) and entry.get("uid")}
+
+
+def _shown_uid(uid: Any) -> str:
+    """It becomes part of a message. What is changed here is the uid of no order, before or after."""
+    return NOT_IN_UIDS.sub("?", str(uid))[:UID_LENGTH]
 
 
 def _of_event(event: Mapping[str, Any]) -> list[OrderName]:
+    return [_one(entry) for entry in _entries(event)]
+
+
+def _entries(event: Mapping[str, Any]) -> Sequence[Any]:
     """An event of ours has `orders` or `order`; a plain webhook has the whole ClusterOrder as its `payload`."""
     if "payload" in event:
         payload = event["payload"]
-        return [_one(payload.get("metadata") if isinstance(payload, Mapping) else payload)]
+        return [payload.get("metadata") if isinstance(payload, Mapping) else payload]
     if event.get("orders"):
-        return [_one(entry) for entry in event["orders"]]
-    return [_one(event["order"])] if event.get("order") else []
+        return list(event["orders"])
+    return [event["order"]] if event.get("order") else []
 
 
 def _one(entry: Any) -> OrderName:

@@ -24,13 +24,19 @@ def test_an_order_is_found_in_every_usual_shape(name: str | None, namespace: str
     assert named(name, namespace, orders, event) == [DEMO]
 
 
-def test_an_event_of_ours_tells_which_order_of_that_name_it_is_about_and_a_payload_does_not() -> None:
+def test_an_event_tells_which_order_of_that_name_it_is_about() -> None:
     metadata = {"namespace": "orders", "name": "demo", "uid": "x"}
-    for event in ({"order": metadata}, {"orders": [metadata]}):
+    for event in ({"order": metadata}, {"orders": [metadata]}, {"payload": {"metadata": metadata}, "order": {**metadata, "uid": "y"}}):
         assert named(None, None, [], event) == [DEMO]
         assert uids(event) == {DEMO: "x"}
-    assert uids({"payload": {"metadata": metadata}, "order": metadata}) == uids({"order": {}}) == uids(None) == {}
-    assert named(None, None, [], {"payload": {"metadata": metadata}}) == [DEMO]
+    for without in ({"order": {}}, {"payload": {"metadata": {}}}, {"payload": ["x"]}, {}, None):
+        assert uids(without) == {}
+
+
+@pytest.mark.parametrize("uid", ["x" * 1000, "\nskipped other/order: done", {"a": "b"}])
+def test_a_forged_uid_is_that_of_no_order_and_bounded(uid: Any) -> None:
+    (shown,) = uids({"payload": {"metadata": {"namespace": "orders", "name": "demo", "uid": uid}}}).values()
+    assert len(shown) <= 64 and "\n" not in shown and shown != uid
 
 
 def test_what_is_named_counts_more_than_the_event() -> None:
