@@ -11,7 +11,7 @@ from typing import Any
 from ..infrastructure.cluster_parts import NOT_YET, not_yet
 from ..infrastructure.part_state import PartState
 from ..kube.connections import check_allowed
-from ..kube.errors import Invalid
+from ..kube.errors import AddressNotAllowed, Invalid
 from ..kube.transport import CONNECT_SECONDS
 from ..providers.base import Provider
 from ..providers.model import UNKNOWN, ConditionState, ObservedCluster
@@ -108,11 +108,17 @@ class GitOpsStep:
         source, namespace = self._options.source, self._owner.namespace
         secret: dict[str, str] = {}
         if source and self._options.from_hub:
-            # The hub itself connects to it then, for a tenant.
-            check_allowed(source.host, self._provider.ref.allowed_addresses, CONNECT_SECONDS)
+            self._check_host(source.host)
         if source and source.secret:
             secret = secret_data(source, self._hub.find("v1", "Secret", source.secret, namespace), namespace)
         return GitOpsRequest(source, secret, self._owner.lock, self._notifications())
+
+    def _check_host(self, host: str) -> None:
+        """Flux of the hub connects to it for a tenant, and resolves the name each time: an address that was checked here says little."""
+        allowed = self._provider.ref.allowed_addresses
+        if not allowed.allow_host(host):
+            raise AddressNotAllowed(host)
+        check_allowed(host, allowed, CONNECT_SECONDS)
 
     def _notifications(self) -> Notifications | None:
         """Those of an order: its uid is the address that the engine finds it by."""

@@ -78,6 +78,13 @@ class AllowedAddresses:
         name = host.lower().rstrip(".")
         return any(name == entry or (entry.startswith("*.") and name.endswith(entry[1:])) for entry in self.names)
 
+    def allow_host(self, host: str) -> bool:
+        """Whether the host itself is listed, by its name or as an address: what a name resolves to now says nothing of later."""
+        try:
+            return self.allow(host, host)
+        except ValueError:
+            return self.allow_name(host)
+
     def may_allow(self, host: str) -> bool:
         """Whether some address of the host could be allowed."""
         return bool(self.networks) or self.allow_name(host)

@@ -159,6 +159,11 @@ def predict_and_refuse(lab: Access, manifests: Object) -> None:
             {"mode": "hub", "source": SOURCE_OPTION | {"secretRef": None}, "allowed_addresses": ["git.example.com"]},
             "install Flux on the hub",
         ),
+        (
+            # Flux would resolve the name again, perhaps to another address.
+            {"mode": "hub", "source": {"url": "https://localhost/a.git"}, "allowed_addresses": ["127.0.0.0/8", "::1"]},
+            "does not allow connections to localhost",
+        ),
     ):
         refused = answer("cluster_gitops", **on(lab), **options)
         assert message in str(refused.result) and not refused.changed

@@ -49,6 +49,25 @@ def test_address_is_allowed_by_an_entry_of_its_own_kind(entries: list[str], host
     assert AllowedAddresses.of(entries).allow(host, address) is allowed
 
 
+@pytest.mark.parametrize(
+    ("entries", "host", "allowed"),
+    [
+        ([HOST], f"{HOST.upper()}.", True),
+        (["*.example.com"], HOST, True),
+        (["203.0.113.0/24"], "203.0.113.7", True),
+        (["203.0.113.0/24"], "203.0.114.7", False),
+        (["2001:db8::/32"], "2001:db8::1", True),
+        (["0.0.0.0/0"], "169.254.169.254", False),
+        # A name may resolve to anything later, and so may what a resolver alone takes for an address.
+        (["0.0.0.0/0", "127.0.0.0/8", "::1"], "localhost", False),
+        (["0.0.0.0/0", "127.0.0.0/8"], "2130706433", False),
+        (["0.0.0.0/0", "127.0.0.0/8"], "127.1", False),
+    ],
+)
+def test_host_is_allowed_by_its_name_or_as_an_address(entries: list[str], host: str, allowed: bool) -> None:
+    assert AllowedAddresses.of(entries).allow_host(host) is allowed
+
+
 @pytest.mark.parametrize("entry", ["", "https://api.example.com", "api.example.com:6443", "*", "10.0.0", "10.0.0.0/33", "a b", "*.*.com"])
 def test_an_entry_that_is_none_says_what_one_looks_like(entry: str) -> None:
     with pytest.raises(ValueError, match=re.escape(f"has the entry {entry!r}, which is none: give an address as 192.0.2.7")):
