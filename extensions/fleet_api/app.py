@@ -42,7 +42,7 @@ MOST_ERRORS = 20
 
 def build_services(settings: Settings) -> Services:
     home, hub = Home(settings.kubeconfig), settings.single_hub
-    names = Names(hub.api_group) if hub else Names()
+    names = hub.names if hub else Names()
     source: ClusterSource = ClusterOrders(names) if hub else FleetClusters()
     changes = ClusterChanges(home.watching, settings.watch.deletions, source)
     caches = FleetCaches(home.watching, changes.changed, source, this_hub(hub.collections_paths) if hub else None)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from ...plugins.module_utils.common.argument_specs import DEFAULT_GROUP
 from ...plugins.module_utils.fleet.schedule import SILENT_AFTER, Weights
+from ...plugins.module_utils.orders.model import Names
 
 ASYMMETRIC = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
@@ -82,7 +83,12 @@ class SingleHub(_Strict):
     """A hub without a fleet: its orders are the clusters, and what only a fleet has is not found."""
 
     api_group: str = DEFAULT_GROUP
+    controller: Literal["self", "external"] = "self"  # of orders, as in the settings of the engine
     collections_paths: list[str] = []  # folders with ansible_collections, where the templates are
+
+    @property
+    def names(self) -> Names:
+        return Names(self.api_group, self.controller == "external")
 
 
 class Limits(_Strict):

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.openfleet.clusters.extensions.fleet_api.app import build_services
 from ansible_collections.openfleet.clusters.extensions.fleet_api.settings import BadSettings, Settings, load
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder
 
 ISSUER = {"url": "https://issuer.example", "audiences": ["fleet"], "username_prefix": "oidc:"}
 
@@ -20,6 +22,38 @@ def written(folder: Path, content: Any) -> Path:
 
 def test_nothing_has_to_be_set() -> None:
     assert load(None, {}) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("given", "state", "namespace"),
+    [({}, "Ready", False), ({"controller": "self"}, "Ready", False), ({"controller": "external"}, "Progressing", True)],
+)
+def test_single_hub_decides_by_the_rules_of_its_controller(tmp_path: Path, given: Any, state: str, namespace: bool) -> None:
+    """Another controller reports an order as ready, and the engine has written nothing of it yet."""
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "hub",
+        "clusters": [{"name": "hub", "cluster": {"server": "http://127.0.0.1:1"}}],
+        "users": [{"name": "api", "user": {"token": "made up"}}],
+        "contexts": [{"name": "hub", "context": {"cluster": "hub", "user": "api"}}],
+    }
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(yaml.safe_dump(config), encoding="utf-8")
+    settings = load(written(tmp_path, {"kubeconfig": str(kubeconfig), "single_hub": given}), {})
+    services = build_services(settings)
+    try:
+        order = {
+            "metadata": {"name": "demo", "namespace": "team", "uid": "u", "generation": 1},
+            "spec": {"templateID": "small"},
+            "status": {"phase": "Ready", "clusterReference": {"namespace": "cluster-demo-x7k2p"}},
+        }
+        assert services.source.shown(order)["status"]["state"] == state
+        assert settings.single_hub
+        parsed = ClusterOrder.from_object(order, settings.single_hub.names)
+        assert (parsed.working_namespace == "cluster-demo-x7k2p") is namespace
+    finally:
+        services.home.close()
 
 
 def test_environment_comes_before_the_file(tmp_path: Path) -> None:
@@ -42,6 +76,7 @@ def test_environment_comes_before_the_file(tmp_path: Path) -> None:
         ({"issuers": [ISSUER | {"username_prefix": "system:"}]}, "do not begin with system:"),
         ({"issuers": [ISSUER | {"groups_claim": "groups"}]}, "groups_claim needs a groups_prefix"),
         ({"issuers": [ISSUER, ISSUER]}, "issuers have different urls"),
+        ({"single_hub": {"controller": "osac"}}, "single_hub.controller: Input should be 'self' or 'external'"),
         ({"tls": {"certfile": "hunter2"}}, "tls.keyfile: Field required"),
     ],
 )
