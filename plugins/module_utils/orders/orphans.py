@@ -82,19 +82,20 @@ def _of_namespace(names: Names, item: Object, uids: dict[tuple[str, str], str]) 
     if not namespace or not name:
         return None
     owner = uids.get((namespace, name))
-    return None if owner and uid in ("", owner) else Orphan(item, namespace, name, uid, _since(names, item))
+    return None if owner and uid in ("", owner) else Orphan(item, namespace, name, uid, orphaned_since(names, item))
 
 
 def _of_lease(names: Names, item: Object, present: dict[str, Object]) -> Orphan | None:
     state = lease.state_of(item)
     if state is None or state.namespace in present or names.working_namespace(state.namespace, state.order) in present:
         return None
-    return Orphan(item, state.namespace, state.order, since=_since(names, item))
+    return Orphan(item, state.namespace, state.order, since=orphaned_since(names, item))
 
 
 def _of_owner(item: Object, owner: ClusterOwner, since: str) -> Orphan:
     return Orphan(item, owner.namespace, owner.name, owner.uid, parse_time(since))
 
 
-def _since(names: Names, item: Object) -> datetime | None:
+def orphaned_since(names: Names, item: Object) -> datetime | None:
+    """When the object was reported first, as it records it."""
     return parse_time((item["metadata"].get("annotations") or {}).get(names.orphaned_annotation))

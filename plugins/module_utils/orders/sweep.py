@@ -31,7 +31,7 @@ from ..lock.lease import API_VERSION, Lock, above_all_earlier, acquire, lease_na
 from ..providers.model import ObservedCluster
 from .finish import Finalization
 from .model import ClusterOrder, label_value
-from .orphans import Orphan
+from .orphans import Orphan, orphaned_since
 from .ownership import former_uids
 from .run import Run
 
@@ -108,12 +108,23 @@ class Sweep:
             log.warning("The namespace %s is not removed: it does not name its order and its provider", orphan.item["metadata"]["name"])
             return
         with self._locked(orphan) as lock:
+            if not self._is_still_left(orphan):
+                log.warning("The namespace %s is not removed: it is no longer as it was found", orphan.item["metadata"]["name"])
+                return
             provider = self._run.provider(order, lock)
             is_gone = provider is not None and provider.delete(ObservedCluster())
             if is_gone:
                 self._release_dns(orphan, lock)
             if is_gone and self._finalization.delete_namespace(order, lock):
                 self._events.record(orphan.item, [Event("OrphanRemoved", f"{_message(orphan)}; it is deleted", NORMAL)])
+
+    def _is_still_left(self, orphan: Orphan) -> bool:
+        """Whether the namespace is still the deleted order's, and marked as found. Under the lock, which an adoption needs as well."""
+        namespace, names = self._run.kube.find("v1", "Namespace", orphan.item["metadata"]["name"]), self._run.names
+        if namespace is None or not self._is_confirmed(orphan):
+            return False
+        uid = (namespace["metadata"].get("labels") or {}).get(names.order_uid_label)
+        return uid == orphan.uid and orphaned_since(names, namespace) == orphan.since
 
     def _release_dns(self, orphan: Orphan, lock: Lock) -> None:
         """A server that cannot be reached keeps the namespace, for a later call."""

@@ -17,6 +17,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.orders.sweep im
 
 from ..support.in_process import act
 from ..support.orders import Orders
+from ..support.restored import adopt
 from ..support.sources import Source
 
 NAMES = Names()
@@ -69,6 +70,30 @@ def test_what_an_order_left_behind_is_reported_and_removed_only_after_the_grace_
     until(lambda: not sweep(orders, timedelta(0)), "the namespace is deleted")
     assert orders.kube.find("v1", "Namespace", orders.working()) is None
     assert "holderIdentity" not in orders.lease()
+
+
+def test_the_cluster_of_an_order_that_was_adopted_since_the_list_stays(orders: Orders) -> None:
+    """The list is from a cache, and the sweep waits for locks: what it found may have an order by now."""
+    abandon(orders)
+    assert sweep(orders, timedelta(0)) == ["Namespace"]
+    stale = orphans(orders)
+    assert stale[0].since
+    orders.apply(nodes={"fc430": 1})
+    adopt(orders)
+    Sweep(Run(orders.kube, NAMES), timedelta(0)).sweep(stale)
+    namespace = orders.kube.get("v1", "Namespace", orders.working())
+    assert "deletionTimestamp" not in namespace["metadata"] | orders.hosted_cluster()["metadata"]
+    assert "holderIdentity" not in orders.lease() and orphans(orders) == []
+    orders.provision()
+
+
+def test_the_grace_time_of_an_order_that_was_lost_again_begins_again(orders: Orders) -> None:
+    abandon(orders)
+    sweep(orders, timedelta(0))
+    stale = orphans(orders)
+    orders.kube.patch(stale[0].item, {"metadata": {"annotations": {NAMES.orphaned_annotation: None}}})
+    Sweep(Run(orders.kube, NAMES), timedelta(0)).sweep(stale)
+    assert "deletionTimestamp" not in orders.hosted_cluster()["metadata"]
 
 
 def test_a_new_order_of_the_same_name_is_ready_once_the_sweep_has_removed_what_the_first_left(orders: Orders) -> None:
