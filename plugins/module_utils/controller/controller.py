@@ -68,8 +68,7 @@ class Controller:
         self._metrics = metrics
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="reconcile")
         self._queue = WorkQueue(self._reconcile, WINDOW_SECONDS)
-        # The triggers ask the cache, which passes its changes to them: it is created next, and found by a lambda until then.
-        triggers = OrderTriggers(settings.names, self._queue, lambda key: self._cache.order(key))  # noqa: PLW0108
+        triggers = OrderTriggers(settings.names, self._queue, self._cached)
         self._triggers = triggers
         handlers = Handlers(self._order_changed, triggers.lock_changed, triggers.namespace_changed, triggers.cluster_changed)
         self._cache = HubCache(watching, kube, settings.names, handlers)
@@ -121,6 +120,10 @@ class Controller:
 
     async def _in_pool(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+    def _cached(self, key: Key) -> Object | None:
+        """For the triggers, which are made before the cache: it passes its changes to them."""
+        return self._cache.order(key)
 
     def _order_changed(self, before: Object | None, after: Object | None) -> None:
         item = after or before or {}

@@ -14,6 +14,7 @@ import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from datetime import datetime, timedelta
+from typing import Optional
 
 from ..common.types import Object
 from ..lock.lease import LockState
@@ -33,7 +34,7 @@ log = logging.getLogger(f"{__package__}.controller")  # operators find the lines
 BATCH_SECONDS = 0.05  # actions that become pending within this time go into one run
 LOCKED_SECONDS = 60.0  # until an order is reconciled again whose lock is held, and does not say until when
 
-Confirm = Callable[[Key, Action, bool], PendingAction | None]
+Confirm = Callable[[Key, Action, bool], Optional[PendingAction]]  # noqa: UP045 - `|` is an operation for the pylint of ansible-test
 
 
 class Runs:
