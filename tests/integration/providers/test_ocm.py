@@ -71,6 +71,20 @@ def runs(kube_namespace: tuple[Kube, str], service: OcmStandIn) -> Iterator[Runs
     runs.clean_up()
 
 
+def put_secret(runs: Runs) -> None:
+    """As a site does it."""
+    where = runs.request().settings
+    content = {"token": OFFLINE_TOKEN + "\n", "url": where["url"], "token_url": where["token_url"]}
+    runs.kube.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": f"{runs.name}-ocm", "namespace": runs.namespace},
+            "stringData": content,
+        }
+    )
+
+
 # From nothing to a cluster, and back
 
 
@@ -156,6 +170,30 @@ def test_cluster_of_another_owner_is_skipped(runs: Runs, service: OcmStandIn) ->
         with pytest.raises(ProviderError, match=r"was not created for .* skipped"):
             call()
     assert len(service.writes()) == 1
+
+
+def test_cluster_whose_secret_was_removed_is_not_taken_for_a_new_one_of_its_name(runs: Runs, service: OcmStandIn) -> None:
+    first = runs.provider().create(runs.request())
+    found = runs.kube.get("v1", "Secret", f"{runs.name}-ocm", runs.namespace)
+    runs.kube.patch(found, {"metadata": {"finalizers": []}}, checked=False)
+    runs.kube.delete(found)
+    for check_mode in (True, False):
+        with pytest.raises(
+            ProviderError, match=rf"the Secret {runs.namespace}/{runs.name}-ocm of .* does not exist: .* Delete .* adopt it"
+        ):
+            runs.provider(check_mode=check_mode).create(runs.request())
+    assert runs.secret() is None and len(service.writes()) == 1
+    # Who can write the Secret says that the cluster is the order's.
+    put_secret(runs)
+    assert runs.provider().create(runs.request(secrets={"token": None})).internal_id == first.internal_id
+
+
+def test_run_that_began_before_the_secret_was_written_uses_the_cluster_of_the_other(runs: Runs, service: OcmStandIn) -> None:
+    late = runs.provider()
+    late.use_credentials_of(runs.request())  # reads that there is no Secret
+    first = runs.provider().create(runs.request())
+    assert late.create(runs.request()).internal_id == first.internal_id
+    assert len(service.clusters) == 1
 
 
 def test_hubs_of_one_organization_have_a_cluster_each_for_the_same_reference(runs: Runs, service: OcmStandIn, quick_hub: Access) -> None:
@@ -248,16 +286,7 @@ def test_missing_secret_is_one_clear_error(runs: Runs) -> None:
 
 
 def test_token_that_a_site_has_put_there_is_used(runs: Runs, service: OcmStandIn) -> None:
-    where = runs.request().settings
-    content = {"token": OFFLINE_TOKEN + "\n", "url": where["url"], "token_url": where["token_url"]}
-    runs.kube.create(
-        {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"name": f"{runs.name}-ocm", "namespace": runs.namespace},
-            "stringData": content,
-        }
-    )
+    put_secret(runs)
     assert runs.provider(read_only=True).cloud_providers() == ["aws", "gcp"]
     assert runs.provider().create(runs.request(secrets={"token": None})).status == "cluster_accepted"
     assert len(service.clusters) == 1

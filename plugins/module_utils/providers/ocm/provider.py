@@ -56,6 +56,8 @@ class ClusterProvider(Provider):
         self.use_credentials_of(request)
         # Looked up before anything is written: wrong credentials change nothing.
         cluster = self._find(ObservedCluster())
+        if cluster is not None:
+            self._require_secret()
         if cluster is None or not self._secret.exists:
             self.changes += self._secret.record(writer, self._access_record(request), requested_nodes(wanted_pools(request)))
         return self._observed(cluster or self._create(body))
@@ -208,6 +210,18 @@ class ClusterProvider(Provider):
         if found is None:
             require_recorded_account(self._api, self._secret, self._name)
         return found
+
+    def _require_secret(self) -> None:
+        """The Secret is written before the request, so a cluster without one is that of an earlier order of the same name.
+
+        It is read again: another run may have written it after this one began.
+        """
+        if not self._secret.exists and not AccessSecret(self.ref).exists:
+            raise ProviderError(
+                f"OpenShift Cluster Manager has a cluster {self._name} of {self._owner}, but the Secret {self._secret.reference} of that "
+                "cluster does not exist: it may belong to an earlier order of this name. Delete the cluster there; or, to adopt it, "
+                "create the Secret with an offline token as token."
+            )
 
     def _existing(self, observed: ObservedCluster) -> Object:
         found = self._find(observed)
