@@ -65,7 +65,7 @@ class InFlightRuns:
         self._pending: dict[Key, PendingAction] = {}
         self._in_flight: dict[Key, InFlightRun] = {}
         self._runs: dict[str, set[Key]] = {}
-        self._abandoned: list[float] = []  # until when each run counts whose orders are gone
+        self._abandoned: list[tuple[float, str]] = []  # until when each run counts whose orders are gone, and for which namespace
 
     def request(self, key: Key, pending: PendingAction) -> None:
         """Replace the pending action of the order. Ignored while a run for the order is in flight."""
@@ -86,16 +86,19 @@ class InFlightRuns:
     def start(self, clock: float) -> InFlightRun | None:
         """The next run: the action that is pending for longest, for as many orders as fit into one. None when none may start.
 
-        Namespaces take turns, and none has all the slots: its runs may be slow on purpose.
+        Namespaces take turns, and from 4 slots on none has all of them: its runs may be slow on purpose.
         """
-        self._abandoned = [until for until in self._abandoned if until > clock]
+        self._abandoned = [(until, namespace) for until, namespace in self._abandoned if until > clock]
         if len(self._runs) + len(self._abandoned) >= self._max_in_flight:
             return None
         ordered = self._in_turn()
         if not ordered:
             return None
-        action = self._pending[ordered[0]].action
-        chosen = [key for key in ordered if self._pending[key].action == action][: self._batch_size]
+        first, action = ordered[0], self._pending[ordered[0]].action
+        chosen = [key for key in ordered if self._pending[key].action == action]
+        if action == "post_install":  # it talks to clusters, whose tenants may have them answer slowly: no other tenant waits for that
+            chosen = [key for key in chosen if key.namespace == first.namespace]
+        chosen = chosen[: self._batch_size]
         run = InFlightRun(action, {key: self._pending.pop(key) for key in chosen})
         self._runs[run.id] = set(chosen)
         self._in_flight |= dict.fromkeys(chosen, run)
@@ -104,6 +107,7 @@ class InFlightRuns:
     def _in_turn(self) -> list[Key]:
         """The orders whose actions may start now: resyncs last, namespaces with fewer runs first, then one of each namespace in turn."""
         runs = Counter(namespace for keys in self._runs.values() for namespace in {key.namespace for key in keys})
+        runs.update(namespace for _until, namespace in self._abandoned)
         share = self._max_in_flight - self._max_in_flight // 4
         turns: Counter[str] = Counter()
         order: dict[Key, tuple[bool, int, int]] = {}
@@ -162,12 +166,12 @@ class InFlightRuns:
     def abandon(self, key: Key, token: int, clock: float) -> InFlightRun | None:
         """As `complete`, for an order that is gone, or that its run will skip. `token` is that of its lock.
 
-        A run that has not locked it counts on for a while: it is still starting. Else a tenant who creates and deletes orders would have
-        any number of runs at a time.
+        A run that has not locked it counts on for a while, also for the namespace: it is still starting. Else a tenant who creates and
+        deletes orders would have any number of runs at a time.
         """
         run = self.complete(key)
         if run and run.id not in self._runs and token == run.orders[key].token:
-            self._abandoned.append(clock + ABANDONED_SECONDS)
+            self._abandoned.append((clock + ABANDONED_SECONDS, key.namespace))
         return run
 
     # For the metrics

@@ -84,6 +84,30 @@ def test_namespaces_take_turns_and_none_has_all_the_slots() -> None:
     assert started(wanted) == [("provision", [Key("third", "a"), key(6)])], "the namespace with fewer runs is first"
 
 
+def test_a_run_inside_clusters_is_for_one_namespace() -> None:
+    """Their tenants may have them answer slowly."""
+    wanted = in_flight_runs(max_in_flight=4)
+    others = [Key("other", "a"), Key("other", "b")]
+    for each in (key(0), *others, key(1)):
+        wanted.request(each, pending("post_install"))
+    assert started(wanted) == [("post_install", [key(0), key(1)]), ("post_install", others)]
+
+
+def test_a_run_whose_orders_are_gone_before_it_locks_them_counts_for_its_namespace() -> None:
+    """Else a tenant who creates and deletes orders, or pauses them, has more than the tenant's share of the slots."""
+    wanted = in_flight_runs(batch_size=1, max_in_flight=4)
+    for number in range(4):
+        wanted.request(key(number), pending(token=7))
+    assert len(started(wanted)) == 3
+    assert wanted.abandon(key(0), 7, 0)
+    assert wanted.start(ABANDONED_SECONDS - 1) is None
+    other = Key("other", "a")
+    wanted.request(other, pending())
+    assert started(wanted) == [("provision", [other])]
+    wanted.complete(other)
+    assert wanted.start(ABANDONED_SECONDS) is not None
+
+
 def test_a_run_whose_orders_are_gone_before_it_locks_them_counts_for_a_while() -> None:
     """Else a tenant who creates and deletes orders has any number of runs at a time."""
     wanted = in_flight_runs(max_in_flight=1)

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.in_flight import InFlightRuns, PendingAction
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.work_queue import Key
 
 ROOT = Path(__file__).resolve().parents[3]
 SERVE = ROOT / "extensions/eda/serve.py"
@@ -60,6 +62,17 @@ def test_page_lists_the_permissions_of_the_account_and_no_others() -> None:
 def test_kustomization_names_every_manifest(folder: str) -> None:
     there = {file.name for file in (MANIFESTS / folder).glob("*.yaml")} - {"kustomization.yaml"}
     assert set(read(MANIFESTS / folder / "kustomization.yaml")["resources"]) == there
+
+
+def test_one_namespace_never_has_all_the_runs_of_the_shipped_deployment() -> None:
+    settings = yaml.safe_load(read(MANIFESTS / "config_map.yaml")["data"]["variables.yml"])["event_source"]
+    runs = InFlightRuns(1, settings["max_in_flight"], 1, 1)
+    for name in "abcdefgh":
+        runs.request(Key("greedy", name), PendingAction("provision", "SpecNotApplied", "uid", 1, 0))
+    while runs.start(0):
+        pass
+    runs.request(Key("other", "a"), PendingAction("provision", "SpecNotApplied", "uid", 1, 0))
+    assert runs.start(0)
 
 
 def test_page_lists_every_manifest() -> None:

@@ -177,7 +177,7 @@ options:
 
 EXAMPLES = r"""
 - openfleet.clusters.cluster_orders:
-    max_in_flight: 2
+    max_in_flight: 8
     webhook:
       host: 0.0.0.0
       port: 8443
