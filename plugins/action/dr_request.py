@@ -45,7 +45,10 @@ class ActionModule(DrAction):
         elif drpc is None:
             change, changed = ask.new_drpc(workload.namespace, workload.name, parameters)["spec"], True
         else:
-            change = ask.spec_change(request, drpc, State.from_document(self.state(store, workload)), parameters)
+            document = self.state(store, workload)
+            state = State.from_document(document)
+            change = ask.spec_change(request, drpc, state, parameters)
+            ask.check_effect(request, drpc, change, asked_of(document.intent), state)
             changed = bool(change)
         result: dict[str, Any] = {"changed": changed, "spec": change, "diff": _diff(drpc, change)}
         if self.check_mode:

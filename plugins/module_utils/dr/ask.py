@@ -4,15 +4,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from ..common.types import Object
 from ..kube.errors import KubeError
-from .copies import Ask, Asked
+from .copies import Ask, Asked, asks_for_nothing
 from .kinds import DRPC, RAMEN
 from .model import Intent
+from .readers import read_intent
 from .state import State
 from .vocabulary import FAILOVER, RELOCATE, Phase, Progression
 
@@ -68,6 +70,34 @@ def spec_change(request: str, drpc: Object, state: State, options: Mapping[str, 
     return {name: value for name, value in wanted.items() if (spec.get(name) or None) != value}
 
 
+def check_effect(request: str, drpc: Object, change: Mapping[str, Any], asked: Asked, state: State) -> None:
+    """BadRequest if the request changes nothing because this copy shows it already, and no leader will follow it for that reason."""
+    copy = read_intent(drpc)
+    if change or request == PROTECT or copy.deleting:
+        return
+    nothing = f"Nothing was asked: the DRPlacementControl of this cluster shows {Ask.of(copy)} already"
+    again = "wait until its condition RequestAccepted is True, and run this again"
+    if asks_for_nothing(asked, copy):
+        where, here = asked.cluster, asked.cluster_of(copy.uid)
+        there = f" Run this on {where}. If {where} is lost:" if where != here else " Do this:"
+        raise BadRequest(
+            f"{nothing}, but request {asked.number}, {asked.ask}, was accepted from {where or 'the cluster of the leader'} since.{there}"
+            f" make this copy show the request in effect by {_patch(copy, shown_by(asked.ask))}, {again}."
+        )
+    if request == FAIL_OVER and asked.disputed and state.progression == Progression.PAUSED:
+        others = ", ".join(f"{name or 'this cluster'} {seen.ask}" for name, seen in asked.seen.items())
+        raise BadRequest(
+            f"{nothing}, but the bucket was lost, and its copies ask for different things, so which is newer is not known: {others}."
+            f" Remove the action of this copy by {_patch(copy, {'action': None})}, {again}."
+        )
+
+
+def shown_by(ask: Ask) -> Object:
+    """The fields of the spec of a copy that asks for this."""
+    fields = {"action": ask.action, "preferredCluster": ask.preferred, "failoverCluster": ask.failover, "dryRun": ask.dry_run}
+    return {name: value or None for name, value in fields.items()}
+
+
 def with_change(intent: Intent, change: Mapping[str, Any]) -> Intent:
     """The intent after the change of the spec, for a plan."""
     given = {"action": intent.action, "preferredCluster": intent.preferred, "failoverCluster": intent.failover, "dryRun": intent.dry_run}
@@ -97,6 +127,11 @@ def _before_test(state: State) -> Object:
     """A test ends with what was there before it: that reverts it."""
     target = {FAILOVER: {"failoverCluster": state.home}, RELOCATE: {"preferredCluster": state.home}}.get(state.last_action, {})
     return {"action": state.last_action or None, "dryRun": None} | target
+
+
+def _patch(copy: Intent, change: Mapping[str, Any]) -> str:
+    text = json.dumps({"spec": change}, separators=(",", ":"))
+    return f"kubectl patch drplacementcontrol {copy.name} -n {copy.namespace} --type merge -p '{text}'"
 
 
 def _same_protection(drpc: Object, options: Mapping[str, Any]) -> None:

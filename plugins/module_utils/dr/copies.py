@@ -73,6 +73,11 @@ class Asked:
         """The cluster whose copy has this uid, as last read; empty if none is known."""
         return next((name for name, seen in self.seen.items() if name and seen.uid == uid), "")
 
+    @property
+    def disputed(self) -> bool:
+        """Whether the copies ask for different things, and nothing says which is newer: they were read first under the first request."""
+        return self.number == 1 and len({seen.ask for seen in self.seen.values()}) > 1
+
     def apply_to(self, intent: Intent) -> Intent:
         """What the state machine gets. The number takes the place of the generation, which each copy counts for itself."""
         ask = self.ask
@@ -84,6 +89,7 @@ class Asked:
             failover=ask.failover,
             dry_run=ask.dry_run,
             deleting=self.deleting,
+            disputed=self.disputed,
         )
 
     def to_content(self) -> Object:
@@ -110,8 +116,15 @@ def accept(asked: Asked, copies: Mapping[str, Intent], *, ended: bool) -> Asked:
     return replace(accepted, seen={**asked.seen, **{name: _seen(accepted, name, copy) for name, copy in found.items()}})
 
 
-def standing(asked: Asked, copy: Intent) -> ConditionState:
-    """The condition that tells a copy whether it shows the request that counts."""
+def standing(asked: Asked, copy: Intent, leader: str) -> ConditionState:
+    """The condition that tells a copy whether it shows the request that counts. `leader` is the one that recorded this request."""
+    if not _is_read(asked, copy):
+        return ConditionState(
+            FALSE,
+            "NotReadYet",
+            f"{leader or 'The leader'} leads and has not read {Ask.of(copy)}; request {asked.number}, {asked.ask}, is in effect."
+            " If it cannot reach this cluster, stop its engine: another one leads then.",
+        )
     if Ask.of(copy) == asked.ask:
         return ConditionState(TRUE, "Accepted", f"Request {asked.number}: {asked.ask}")
     return ConditionState(
@@ -120,6 +133,13 @@ def standing(asked: Asked, copy: Intent) -> ConditionState:
         f"{Ask.of(copy)} is not in effect: request {asked.number}, {asked.ask}, was accepted from {asked.cluster or 'this cluster'}."
         " To ask for something else, change the spec again.",
     )
+
+
+def asks_for_nothing(asked: Asked, copy: Intent) -> bool:
+    """Whether the copy shows another request than the one in effect, and no leader will follow it before it changes again."""
+    if not asked.number or asked.deleting or Ask.of(copy) == asked.ask:
+        return False
+    return not _is_newer(asked, asked.cluster_of(copy.uid), copy)
 
 
 def _request(asked: Asked, copies: Mapping[str, Intent]) -> Asked:
@@ -141,6 +161,12 @@ def _is_newer(asked: Asked, name: str, copy: Intent) -> bool:
     if seen is None or seen.uid != copy.uid or seen.number != asked.number:
         return False
     return copy.generation > seen.generation and Ask.of(copy) != seen.ask
+
+
+def _is_read(asked: Asked, copy: Intent) -> bool:
+    """Whether the copy was read as it is, under the request in effect."""
+    read = next((seen for seen in asked.seen.values() if seen.uid == copy.uid), None)
+    return read is not None and (read.number, read.ask) == (asked.number, Ask.of(copy))
 
 
 def _seen(asked: Asked, name: str, copy: Intent) -> Seen:

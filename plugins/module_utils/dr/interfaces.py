@@ -8,7 +8,7 @@ store (the API server that has the registry, the ACM hub, the bucket) is raised:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Union
 
@@ -121,8 +121,11 @@ class ResourceDeployer(Protocol):
     """Writes one object of one cluster. Both calls can be repeated, and never replace a newer stamp.
 
     `apply` creates the namespace of the object if it is missing. `delete` begins the deletion; the object is gone when
-    a reader answers Absent. `delete_later` is for a cluster that does not answer, at the end of a protection.
+    a reader answers Absent. `delete_later` is for a cluster that does not answer, at the end of a protection. `during` is the same
+    for one term: `acting` says whether it lasts.
     """
+
+    def during(self, acting: Callable[[], bool], /) -> ResourceDeployer: ...
 
     def apply(self, cluster: str, item: Object, stamp: Stamp) -> Outcome: ...
 

@@ -38,6 +38,7 @@ class Intent:
     volsync: Object | None = None
     group: str = ""
     network_mapping: str = ""  # a ConfigMap with addresses to translate
+    disputed: bool = False  # copies ask for different things, and which is newer is not known
 
     @property
     def discovered(self) -> bool:

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 
 from ..kube.client import Kube
 from ..s3.store import ObjectStore
@@ -47,21 +48,22 @@ class Access:
 class Modes:
     """Access to clusters as the settings in `namespace` say. Connections to peers are kept between reconciles.
 
-    `writer` names the process in the history of the state.
+    `writer` names the process in the history of the state. `longest` limits the timeout of the settings.
     """
 
-    def __init__(self, kube: Kube, namespace: str, store: ObjectStore, writer: str = "") -> None:
+    def __init__(self, kube: Kube, namespace: str, store: ObjectStore, writer: str = "", longest: float = math.inf) -> None:
         self._kube = kube
         self._namespace = namespace
         self._store = store
         self._writer = writer
+        self._longest = longest
         self._connections = Connections(kube, namespace)
         self._reading = Connections(kube, namespace, read_only=True)
         self._recent = Recent()
 
     def access(self) -> Access:
         """Read the settings, and connect as they say."""
-        settings = read_settings(self._kube, self._namespace)
+        settings = self._settings()
         direct = settings.mode == DIRECT
         active = self._direct(settings) if direct else self._acm(settings)
         if not settings.compare:
@@ -90,8 +92,12 @@ class Modes:
 
     def peers(self, own: str) -> dict[str, Kube]:
         """The connections to the registered clusters but `own`, those with a usable Secret. With ACM there are none: it reads for us."""
-        settings = read_settings(self._kube, self._namespace)
+        settings = self._settings()
         return self._connections.peers(settings).connections(own) if settings.mode == DIRECT else {}
+
+    def _settings(self) -> DrSettings:
+        settings = read_settings(self._kube, self._namespace)
+        return replace(settings, timeout=min(settings.timeout, self._longest))
 
     def _direct(self, settings: DrSettings) -> Access:
         peers = self._connections.peers(settings)

@@ -208,7 +208,7 @@ class Reconciler:
 
     def _act(self, run: _Run, view: View) -> Acted:
         actor = Actor(
-            self._access,
+            replace(self._access, deployer=self._access.deployer.during(run.acting)),
             run.states.workload,
             view.drpc or run.stub(),
             view.state,
@@ -228,6 +228,9 @@ class Reconciler:
             acted.changed += part.changed
             acted.problems += part.problems
             acted.silent |= part.silent
+        if acted.silent and not run.acting():
+            # Whether a cluster answers was not found out: nothing is decided on it.
+            raise Fenced(f"The term of epoch {view.state.epoch} of {run.states.workload} is over. Nothing more was written.")
         for name, why in acted.silent.items():
             run.observer.silence(name, why)
         return acted
@@ -240,7 +243,7 @@ class Reconciler:
         own = view.own
         if own is None or own["metadata"]["uid"] in view.outdated:
             return False
-        wanted = dict(shown) | {CONDITION: standing(view.asked, read_intent(own))}
+        wanted = dict(shown) | {CONDITION: standing(view.recorded, read_intent(own), view.document.leader)}
         if problems:
             gates = wanted["Waiting"]
             reason, why = (gates.reason, [gates.message, *problems]) if gates.status == TRUE else (ACTION_REFUSED, problems)

@@ -180,6 +180,13 @@ def test_no_write_begins_after_the_deadline(hub: Access, east: Peers, namespace:
     assert hub.kube.find(RAMEN, VRG, "shop", namespace) is None
 
 
+def test_no_write_begins_after_the_term(hub: Access, deployer: DirectDeployer, namespace: str) -> None:
+    """It ends while the stamp is compared."""
+    acting = iter([True])
+    assert isinstance(deployer.during(lambda: next(acting, False)).apply("east", vrg(namespace), STAMP), Unreachable)
+    assert hub.kube.find(RAMEN, VRG, "shop", namespace) is None
+
+
 class Interposed:
     """A connection on which another writer comes first, between the comparison of the stamp and the write."""
 

@@ -42,8 +42,8 @@ class Tasks:
         assert not done.failed, done.result
         return dict(done.result)
 
-    def fail(self, module: str, **arguments: Any) -> str:
-        return answer(module, **self._options | arguments).message
+    def fail(self, module: str, *, check: bool = False, **arguments: Any) -> str:
+        return answer(module, check=check, **self._options | arguments).message
 
 
 def examples(module: str, bucket: dict[str, str]) -> list[Task]:
@@ -121,6 +121,10 @@ def test_test_failover_is_ended_by_a_request(dr: Recovery) -> None:
     assert not east("dr_request", **names, request="test_failover", cluster="west", wait=True)["changed"]
     dr.application.until_running("west")
     assert dr.application.app.runs(dr.sites["east"].kube), "the workload stays where it is"
+    west = Tasks(dr, "west")
+    assert "Run this on east. If east is lost: make this copy show" in west.fail("dr_request", **names, request="end_test")
+    assert "Nothing was asked" in west.fail("dr_request", check=True, **names, request="end_test")
+    assert "action" not in dr.drpc("west")["spec"]
     assert east("dr_request", **names, request="end_test")["spec"] == {"action": None, "dryRun": None}
     dr.lead_until("east", epoch, "Deployed", "Completed")
     assert dr.application.get("west")["spec"]["replicationState"] == "secondary"

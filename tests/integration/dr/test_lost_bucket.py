@@ -72,6 +72,24 @@ def test_lost_bucket_is_shown_and_its_state_is_rebuilt_once_a_person_confirms(dr
     assert {site: role for site, (_stamp, role) in groups(dr).items()} == {"east": "primary", "west": "secondary"}
 
 
+def test_failover_that_one_copy_shows_is_not_begun_before_a_person_asks_for_it_again(dr: Recovery) -> None:
+    """Nothing says whether it was asked for today or long ago."""
+    for part in ("state", "history/"):
+        for key in dr.store.keys(dr.workload.key(part)):
+            dr.store.delete(key)
+    dr.ask("west", action="Failover", failoverCluster="west")
+    epoch = dr.acquire("west")
+    for _number in range(2):
+        assert dr.lead("west", epoch).ended == "Waiting"
+    assert dr.conditions("west")["Waiting"] == ("True", "StateKnown") and "ask for different things" in waiting(dr, "west")
+    assert dr.application.get("east")["spec"]["replicationState"] == "primary"
+
+    dr.ask("west", action=None)
+    dr.lead_until("west", epoch, "Deployed", "Completed")
+    dr.ask("west", action="Failover")
+    dr.lead_until("west", epoch, "FailedOver", "Completed")
+
+
 def test_bucket_restored_from_a_backup_reverts_nothing_and_is_rebuilt_without_its_state(dr: Recovery) -> None:
     epoch = dr.acquire("west")
     backup = stored(dr)

@@ -96,6 +96,12 @@ def test_mode_is_direct_unless_set_and_changes_with_the_next_reconcile(site: Sit
         site.set(dr_mode="hub")
 
 
+def test_timeout_is_limited_by_the_term_of_a_leader(site: Site) -> None:
+    site.set(timeout="300")
+    limited = Modes(site.kube, site.namespace, site.store, longest=15)
+    assert (site.modes.access().settings.timeout, limited.access().settings.timeout) == (300, 15)
+
+
 def test_acm_hub_can_be_another_cluster(site: Site, acm: Access) -> None:
     put_kubeconfig(site.kube, site.namespace, "acm-hub", kubeconfig(acm))
     access = site.set(dr_mode="acm", acm_hub_secret="acm-hub")  # noqa: S106 - the name of a Secret

@@ -197,6 +197,11 @@ def test_leader_that_is_killed_or_late_is_followed_by_the_next_one(deployed: tup
     assert result.ended == "Fenced" and "under epoch" in result.message and result.actions == []
     revision = dr.state().revision
     assert dr.lead("east", old).ended == "Fenced" and dr.state().revision == revision
+    # Its term ends after the action has begun, and before it writes.
+    asked = iter([True, True])
+    assert dr.reconciler("west").lead(dr.workload, new, lambda: next(asked, False)).ended == "Fenced"
+    assert dr.application.get("east")["spec"]["replicationState"] == "primary"
+    assert not dr.state().intent["request"]["unanswered"]
     dr.lead_until("west", new, "FailedOver", "Completed")
     for site in dr.sites:
         assert dr.application.get(site)["metadata"]["annotations"]["dr.openfleet.io/epoch"] == str(new)
@@ -209,6 +214,8 @@ def test_of_two_requests_one_wins_and_a_hanging_cluster_is_waited_for_once(deplo
     dr.settings("west", timeout="2")
     dr.ask("east", action="Relocate", preferredCluster="west")
     dr.ask("west", action="Failover", failoverCluster="west")
+    dr.watch("west")
+    assert dr.conditions("west")["RequestAccepted"] == ("False", "NotReadYet"), "the leader may not reach west"
 
     def die() -> None:
         raise Killed
@@ -216,6 +223,8 @@ def test_of_two_requests_one_wins_and_a_hanging_cluster_is_waited_for_once(deplo
     with pytest.raises(Killed):
         dr.reconciler("east", die).lead(dr.workload, epoch)
     assert dr.state().intent["request"]["kind"] == "Failover"
+    dr.watch("west")
+    assert dr.conditions("west")["RequestAccepted"] == ("True", "Accepted")
     dr.watch("east")
     message = next(item["message"] for item in dr.drpc("east")["status"]["conditions"] if item["type"] == "RequestAccepted")
     assert message.startswith("Relocate to west is not in effect: request 2, Failover to west, was accepted from west.")

@@ -6,8 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.ask import BadRequest, is_done, new_drpc, spec_change, with_change
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.copies import Ask, Asked
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.ask import (
+    BadRequest,
+    check_effect,
+    is_done,
+    new_drpc,
+    spec_change,
+    with_change,
+)
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.copies import Ask, Asked, Seen
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import Intent
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import TEST, Request, State
 
@@ -52,6 +59,60 @@ def test_protection_with_other_immutable_fields_is_refused() -> None:
         new_drpc("shop", "db", {})
     with pytest.raises(BadRequest, match="failover needs cluster"):
         spec_change("failover", drpc(), State(), {})
+
+
+FAILED_OVER, RELOCATED = Ask("Failover", "east", "west"), Ask("Relocate", "east")
+NUMBER_3 = Asked(3, "east", RELOCATED, seen={"east": Seen("uid-east", 2, 3, RELOCATED), "west": Seen("uid-west", 2, 3, FAILED_OVER)})
+ON_WEST = {"action": "Failover", "failoverCluster": "west"}
+
+
+def on_west(generation: int = 2, **spec: Any) -> dict[str, Any]:
+    found = drpc(**spec)
+    return found | {"metadata": found["metadata"] | {"uid": "uid-west", "generation": generation}}
+
+
+def test_request_that_a_superseded_copy_shows_already_fails_and_says_what_to_do() -> None:
+    with pytest.raises(BadRequest) as error:
+        check_effect("failover", on_west(**ON_WEST), {}, NUMBER_3, MOVED)
+    assert str(error.value) == (
+        "Nothing was asked: the DRPlacementControl of this cluster shows Failover to west already, but request 3, Relocate to east, was"
+        " accepted from east since. Run this on east. If east is lost: make this copy show the request in effect by kubectl patch"
+        ' drplacementcontrol db -n shop --type merge -p \'{"spec":{"action":"Relocate","preferredCluster":"east","failoverCluster":null,'
+        '"dryRun":null}}\', wait until its condition RequestAccepted is True, and run this again.'
+    )
+    testing = replace(NUMBER_3, ask=Ask("Failover", "east", "west", dry_run=True))
+    with pytest.raises(
+        BadRequest, match=r"shows no action .* request 3, test Failover to west, was accepted from east since. Run this on east"
+    ):
+        check_effect("end_test", on_west(), {}, testing, MOVED)
+    with pytest.raises(BadRequest, match=r"accepted from west since. Do this: make"):
+        check_effect("failover", on_west(**ON_WEST), {}, replace(NUMBER_3, cluster="west"), MOVED)
+
+
+@pytest.mark.parametrize(
+    ("request_", "copy", "change", "asked"),
+    [
+        ("failover", on_west(), ON_WEST, NUMBER_3),  # a change
+        ("failover", on_west(**ON_WEST), {}, replace(NUMBER_3, ask=FAILED_OVER)),  # in effect
+        ("failover", on_west(3, action="Failover", failoverCluster="east"), {}, NUMBER_3),  # the leader will read it
+        ("failover", on_west(**ON_WEST), {}, Asked()),  # no leader has begun
+        ("protect", on_west(**ON_WEST), {}, NUMBER_3),  # the protection is there
+    ],
+)
+def test_request_that_is_or_will_be_in_effect_can_be_repeated(
+    request_: str, copy: dict[str, Any], change: dict[str, Any], asked: Asked
+) -> None:
+    check_effect(request_, copy, change, asked, MOVED)
+
+
+def test_failover_that_a_disputed_copy_shows_already_is_asked_for_by_a_change() -> None:
+    seen = {"east": Seen("uid-east", 2, 1, RELOCATED), "west": Seen("uid-west", 2, 1, FAILED_OVER)}
+    disputed = Asked(1, "west", FAILED_OVER, seen=seen)
+    check_effect("failover", on_west(**ON_WEST), {}, disputed, MOVED)
+    with pytest.raises(
+        BadRequest, match=r"east Relocate to east, west Failover to west. Remove the action .*'{\"spec\":{\"action\":null}}', wait"
+    ):
+        check_effect("failover", on_west(**ON_WEST), {}, disputed, State(progression="Paused"))
 
 
 def test_plan_is_made_for_the_changed_spec() -> None:

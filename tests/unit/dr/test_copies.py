@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.copies import Ask, Asked, accept, standing
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.copies import Ask, Asked, accept, asks_for_nothing, standing
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import Intent
 
 EAST = Intent("shop", "db", "uid-east", 1, preferred="east")
@@ -43,7 +43,7 @@ def test_change_during_an_outage_does_not_count_once_another_request_was_accepte
     returned = changed(EAST, "Relocate", "west")
     asked = accept(silent, {"east": returned, "west": changed(WEST, "Failover", "west")}, ended=False)
     assert (asked.number, asked.ask.action) == (2, "Failover")
-    assert standing(asked, returned).status == "False"
+    assert standing(asked, returned, "west").status == "False"
     later = changed(returned, "Relocate", "east")
     assert accept(asked, {"east": later, "west": changed(WEST, "Failover", "west")}, ended=False).ask.preferred == "east"
 
@@ -58,7 +58,7 @@ def test_failover_wins_over_a_relocation_at_the_same_time() -> None:
     asked = accept(begun(), copies, ended=False)
     assert (asked.number, asked.cluster, asked.ask.action) == (2, "west", "Failover")
     assert accept(asked, copies, ended=False) == asked, "the other one is not taken afterwards"
-    told = standing(asked, copies["east"])
+    told = standing(asked, copies["east"], "west")
     assert (told.status, told.reason) == ("False", "Superseded") and "Relocate to west is not in effect" in told.message
 
 
@@ -96,3 +96,58 @@ def test_state_machine_is_told_the_request_with_its_number_as_generation() -> No
     asked = accept(begun(), {"east": EAST, "west": changed(WEST, "Failover", "west")}, ended=False)
     told = asked.apply_to(EAST)
     assert (told.uid, told.generation, told.action, told.target) == ("uid-east", 2, "Failover", "west")
+
+
+def test_copy_that_the_leader_has_not_read_is_not_shown_as_accepted() -> None:
+    """The leader may not reach its cluster: what another process makes of the copy says nothing."""
+    told = standing(begun(), changed(WEST, "Failover", "west"), "east")
+    assert (told.status, told.reason) == ("False", "NotReadYet")
+    assert told.message.startswith(
+        "east leads and has not read Failover to west; request 1, no action (preferredCluster east), is in effect."
+    )
+    asked = accept(begun(), {"east": changed(EAST, "Relocate", "west")}, ended=False)
+    assert standing(asked, WEST, "east").reason == "NotReadYet", "it was read under an earlier request only"
+    back = changed(WEST, "Relocate", "west")
+    assert standing(asked, back, "east").reason == "NotReadYet", "it shows the request in effect, and was not read so"
+    asked = accept(asked, {"east": changed(EAST, "Relocate", "west"), "west": back}, ended=False)
+    assert standing(asked, back, "east").reason == "Accepted"
+
+
+def superseded() -> tuple[Asked, dict[str, Intent]]:
+    """Failover to west was asked on west, then Relocate to east on east."""
+    copies = {"east": EAST, "west": changed(WEST, "Failover", "west")}
+    asked = accept(begun(), copies, ended=False)
+    copies = {"east": changed(EAST, "Relocate", "east"), "west": copies["west"]}
+    return accept(asked, copies, ended=False), copies
+
+
+def test_copy_that_shows_another_request_asks_for_nothing_before_it_changes() -> None:
+    asked, copies = superseded()
+    assert (asked.number, asked.ask.action) == (3, "Relocate")
+    assert asks_for_nothing(asked, copies["west"]) and not asks_for_nothing(asked, copies["east"])
+    assert asks_for_nothing(asked, replace(copies["west"], uid="restored")), "it is new to the leader"
+    assert not asks_for_nothing(asked, changed(copies["west"], "Relocate", "west")), "the leader will read it"
+    assert not asks_for_nothing(Asked(), copies["west"]) and not asks_for_nothing(replace(asked, deleting=True), copies["west"])
+
+
+def test_superseded_copy_asks_again_after_it_was_read_with_the_request_in_effect() -> None:
+    asked, copies = superseded()
+    stale = copies["west"]
+    silent = {"west": replace(stale, generation=stale.generation + 2)}
+    assert accept(asked, silent, ended=False).number == 3, "there and back without a read between is no change"
+    shown = replace(stale, generation=stale.generation + 1, action="Relocate", failover="", preferred="east")
+    read = accept(asked, {"west": shown}, ended=False)
+    assert read.number == 3, "it asks for nothing new"
+    again = accept(read, {"west": replace(stale, generation=shown.generation + 1)}, ended=False)
+    assert (again.number, again.cluster, again.ask) == (4, "west", Ask("Failover", "east", "west"))
+
+
+def test_copies_that_differ_in_an_empty_bucket_are_disputed_until_one_changes() -> None:
+    stale, current = changed(WEST, "Failover", "west"), changed(EAST, "Relocate", "east")
+    asked = accept(Asked(), {"west": stale, "east": current}, ended=False)
+    assert asked.disputed and asked.apply_to(EAST).disputed
+    assert not accept(asked, {"west": changed(stale, "Relocate", "east")}, ended=False).disputed
+    agreed = replace(stale, uid=EAST.uid, generation=current.generation + 1)
+    assert not accept(asked, {"west": stale, "east": agreed}, ended=False).disputed
+    assert not accept(Asked(), {"west": stale}, ended=False).disputed and not superseded()[0].disputed
+    assert set(asked.to_content()) == {"number", "cluster", "ask", "deleting", "seen", "retired"}, "an earlier version reads no other field"

@@ -85,6 +85,21 @@ def test_both_secondary_has_a_way_back() -> None:
     assert begun.phase == "Initiating"
 
 
+def test_failover_that_one_of_several_copies_shows_already_is_not_begun() -> None:
+    """It may be of long ago: the primary is healthy, and data since the last sync would be lost."""
+    observations = observed(ours(action="Relocate"), ours("secondary", action="Relocate"))
+    disputed = replace(FAILOVER, disputed=True)
+    paused = recorded(step(disputed, EMPTY, observations, samples.policy()))
+    later = step(disputed, paused, observations, samples.policy())
+    assert (later.phase, later.state, later.actions) == ("WaitForUser", paused, ())
+    assert "ask for different things" in str(later.waits[0]) and "remove its action first" in str(later.waits[0])
+    assert step(FAILOVER, paused, observations, samples.policy()).phase == "Initiating", "one copy, or all, ask for it"
+    asked = replace(FAILOVER, generation=2)
+    assert step(asked, paused, observations, samples.policy()).phase == "Initiating", "a person has asked for it since"
+    home = step(replace(RELOCATE, generation=2), paused, observations, samples.policy())
+    assert (home.phase, home.state.home) == ("Initiating", "east"), "or for what there is"
+
+
 def test_an_adopted_primary_stays_primary_and_gets_our_stamps() -> None:
     observations = observed(ours(), ours("secondary"))
     state = recorded(step(DEPLOY, EMPTY, observations, samples.policy()))

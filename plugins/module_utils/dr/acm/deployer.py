@@ -8,6 +8,8 @@ reaches the cluster when its agent applies it; a reader says when.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...common.types import Object
 from ...kube.client import Kube, retry_on_conflict
 from ...kube.errors import Invalid, NotFound
@@ -24,6 +26,10 @@ class AcmDeployer:
 
     def __init__(self, hub: Kube) -> None:
         self._hub = hub
+
+    def during(self, _acting: Callable[[], bool]) -> AcmDeployer:
+        """An agent applies a ManifestWork at any time after it is written: stamps fence it, and time does not."""
+        return self
 
     def apply(self, cluster: str, item: Object, stamp: Stamp) -> Outcome:
         try:

@@ -3,7 +3,7 @@
 """Writes objects to the API servers of the registered clusters, fenced by their stamps.
 
 Each write is a compare-and-swap: on the absence of the object, or on the version whose stamp was compared. No request begins after the
-deadline of the call: a leader that is no longer one must not write late. After a lost answer the caller repeats the call.
+deadline of the call or after the term: a leader that is no longer one must not write late. After a lost answer the caller repeats the call.
 
 A field that the cluster's CRD does not have is refused: an older one would drop `dryRun`, and a test failover would be a failover.
 """
@@ -28,12 +28,15 @@ PAUSE_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Connection:
-    """A connection that can be used until the deadline."""
+    """A connection that can be used until the deadline, and while the term lasts."""
 
     kube: Kube
     deadline: float
+    acting: Callable[[], bool]
 
     def in_time(self) -> Kube:
+        if not self.acting():
+            raise errors.Unreachable(f"The term ended before the last request to {self.kube.target.server}, which was not sent.")
         if boottime() > self.deadline:
             raise errors.Unreachable(f"{self.kube.target.server} took too long, and nothing more was sent: repeat the step.")
         return self.kube
@@ -42,8 +45,12 @@ class Connection:
 class DirectDeployer:
     """ResourceDeployer over the registry's clients."""
 
-    def __init__(self, peers: Peers) -> None:
+    def __init__(self, peers: Peers, acting: Callable[[], bool] = lambda: True) -> None:
         self._peers = peers
+        self._acting = acting
+
+    def during(self, acting: Callable[[], bool]) -> DirectDeployer:
+        return DirectDeployer(self._peers, acting)
 
     def apply(self, cluster: str, item: Object, stamp: Stamp) -> Outcome:
         return self._write(cluster, lambda connection: _apply(connection, cluster, item, stamp))
@@ -60,7 +67,7 @@ class DirectDeployer:
         def attempts(kube: Kube) -> Outcome:
             while True:
                 try:
-                    return work(Connection(kube, deadline))
+                    return work(Connection(kube, deadline, self._acting))
                 except Conflict:
                     # The object has changed since its stamp was compared: compare the new one.
                     time.sleep(PAUSE_SECONDS)

@@ -3,7 +3,8 @@
 """The state of a workload that the bucket does not know, rebuilt once from what the clusters and stores report.
 
 Ramen's table decides: go on, wait for a person's Failover, or stop. One row is less strict than Ramen's: if both clusters are
-secondary, a Failover that a person asks for afterwards is allowed, since there would be no other way back.
+secondary, a Failover that a person asks for afterwards is allowed, since there would be no other way back. One is stricter: if
+copies of the DRPlacementControl ask for different things, a Failover that one of them shows already is not begun.
 """
 
 from __future__ import annotations
@@ -84,7 +85,9 @@ def judge(context: Context, evidence: Evidence) -> str:
     complete = len(evidence.answered) == len(evidence.clusters)
     if complete and not evidence.vrgs:
         return CONTINUE
-    if _asks_for_failover(context) and (state.phase == Phase.WAIT_FOR_USER or state.paused_generation < intent.generation):
+    # Of copies that ask for different things, one may show a Failover of long ago: a person has to ask for it again.
+    allowed = state.phase == Phase.WAIT_FOR_USER and not intent.disputed
+    if _asks_for_failover(context) and (allowed or state.paused_generation < intent.generation):
         return CONTINUE
     if not complete:
         return _judge_part(evidence)
@@ -123,6 +126,9 @@ def _wait(context: Context, verdict: str, evidence: Evidence) -> Wait:
     found = ", ".join(f"{name} {vrg.spec.get('replicationState')}" for name, vrg in evidence.vrgs.items()) or "none"
     message = f"The bucket has no state of this workload; VolumeReplicationGroups: {found}; clusters without an answer: {silent}"
     remedy = "Ask for a Failover to the cluster that should have the workload"
+    if context.intent.disputed:
+        message += "; the copies of the DRPlacementControl ask for different things, and the newest of them is not known"
+        remedy += ". On a copy that shows it already, remove its action first, and wait until its condition RequestAccepted is True"
     if verdict == STOP and len(evidence.answered) < len(evidence.clusters):
         remedy = "Restore the clusters that do not answer"
     return Wait("StateKnown", message, remedy)
