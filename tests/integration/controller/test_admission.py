@@ -13,6 +13,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.common.types im
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Forbidden, Invalid, KubeError
 
+from ..support.fleet_agents import AGENT
 from ..support.manifests import manifest
 from ..support.orders import GROUP, Orders
 from ..support.tenants import RBAC, TENANT, connect_as
@@ -20,6 +21,7 @@ from ..support.tenants import RBAC, TENANT, connect_as
 pytestmark = pytest.mark.xdist_group("permissions")
 CONTROLLER = "system:serviceaccount:openfleet-system:openfleet-clusters"
 OURS, THEIRS = f"{GROUP}/infrastructure", "example.com/theirs"
+FLEET = "fleet.openfleet.io/cluster-uid"
 MARKED = {f"{GROUP}/clusterorder": "demo"}
 
 
@@ -29,9 +31,9 @@ def hub(quick_hub: Access) -> Iterator[Access]:
     anything = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
     role = {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": "careless"}, "rules": [anything]}
     reference = {"apiGroup": RBAC, "kind": "ClusterRole", "name": "careless"}
-    subject = {"kind": "User", "name": "careless", "apiGroup": RBAC}
+    subjects = [{"kind": "User", "name": name, "apiGroup": RBAC} for name in ("careless", AGENT)]
     binding = {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "careless"}}
-    made = (role, binding | {"roleRef": reference, "subjects": [subject]})
+    made = (role, binding | {"roleRef": reference, "subjects": subjects})
     quick_hub.apply(*made)
     marked: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "not-created", "labels": MARKED}}
 
@@ -82,6 +84,8 @@ def refusal(kube: Kube, orders: Orders, patch: Object, subresource: str = "") ->
         ({"metadata": {"labels": None}}, "", "labels of the controller"),
         ({"metadata": {"annotations": {f"{GROUP}/lock-token": "9"}}}, "", "annotations of the controller"),
         ({"metadata": {"annotations": {"openfleet.clusters/order": "x/y"}}}, "", "annotations of the controller"),
+        ({"metadata": {"labels": {FLEET: "x"}}}, "", "labels of the controller"),
+        ({"metadata": {"annotations": {"fleet.openfleet.io/retry": "now"}}}, "", "annotations of the controller"),
         ({"status": {"phase": "Ready"}}, "status", "Only the controller writes the status"),
     ],
 )
@@ -89,6 +93,22 @@ def test_only_the_controller_changes_what_is_its_own(placed: Orders, patch: Obje
     """The other user has every permission: a site may grant a tenant too much."""
     assert message in refusal(connect_as(placed.hub, "careless"), placed, patch, subresource)
     assert refusal(connect_as(placed.hub, CONTROLLER), placed, patch, subresource) == ""
+
+
+def test_agent_of_a_fleet_changes_the_marks_of_the_fleet_alone(placed: Orders) -> None:
+    agent, careless = connect_as(placed.hub, AGENT, "system:serviceaccounts"), connect_as(placed.hub, "careless")
+    placed.patch({"metadata": {"labels": {FLEET: "x"}}})  # the operator of the hub, for an adoption
+    assert "labels of the controller" in refusal(careless, placed, {"metadata": {"labels": {FLEET: None}}})
+    assert refusal(careless, placed, {"metadata": {"labels": {"team": "blue"}}}) == "", "what the order has already may stay"
+    assert (
+        refusal(agent, placed, {"metadata": {"labels": {"fleet.openfleet.io/hub": "east"}, "annotations": {"fleet.openfleet.io/a": "b"}}})
+        == ""
+    )
+    assert "labels of the controller" in refusal(agent, placed, {"metadata": {"labels": {f"{GROUP}/clusterorder": "x"}}})
+    forged = {"name": "forged", "namespace": placed.namespace, "labels": {FLEET: "x"}}
+    order = {"apiVersion": placed.api_version, "kind": "ClusterOrder", "metadata": forged, "spec": {"templateID": "ocp_4_17_small"}}
+    with pytest.raises(Invalid, match="labels of the controller"):
+        placed.tenant.create(order, dry_run=True)
 
 
 def test_a_tenant_may_do_what_the_documentation_says(placed: Orders) -> None:
