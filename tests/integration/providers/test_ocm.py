@@ -144,9 +144,9 @@ def test_two_creates_at_once_make_one_cluster(runs: Runs, service: OcmStandIn) -
     both_searched = threading.Barrier(2)
 
     class Slow(ClusterProvider):
-        def _make(self, body: Object) -> Object:
+        def _create(self, body: Object) -> Object:
             both_searched.wait(30)
-            return super()._make(body)
+            return super()._create(body)
 
     specs: list[ObservedCluster] = []
     threads = [threading.Thread(target=lambda: specs.append(runs.provider(kind=Slow).create(runs.request()))) for _run in range(2)]
