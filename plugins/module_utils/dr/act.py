@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from ..common.types import Object
@@ -19,7 +19,7 @@ from .modes import Access
 from .observe import Observed
 from .state import State
 from .vocabulary import DRPC_UID
-from .workloads import started, stopped
+from .workloads import REPLICAS, Write, starts, stops
 
 
 class SupersededError(Exception):
@@ -140,8 +140,10 @@ class Actor:
                 return self._access.deployer.delete(cluster, self._ref, _adopting(self._stamp, adopts))
             case SetPlacement(cluster, retained):
                 return self._place(cluster, retained)
-            case StartWorkload(cluster) | StopWorkload(cluster):
-                return self._scale(cluster, started if isinstance(action, StartWorkload) else stopped)
+            case StartWorkload(cluster):
+                return self._scale(cluster, starts, f"or set its annotation {REPLICAS} to 0 to leave it stopped")
+            case StopWorkload(cluster):
+                return self._scale(cluster, stops, "or scale it to 0")
         return self._end()
 
     def _deploy(self, cluster: str, spec: Object, stamp: Stamp) -> Outcome:
@@ -172,17 +174,22 @@ class Actor:
         if cluster:
             placement.set(self._drpc, cluster, self._stamp)
 
-    def _scale(self, cluster: str, scaled: Callable[[Object], Object]) -> Outcome:
+    def _scale(self, cluster: str, scaling: Callable[[Iterable[Object]], list[list[Write]]], otherwise: str) -> Outcome:
+        """The writes in order. One that is refused holds up what comes after all of its kind, but not the others of its kind."""
         changed = False
-        for item in self._observed.controllers.get(cluster, ()):
-            wanted = scaled(item)
-            if wanted["spec"]["replicas"] == item["spec"].get("replicas", 1):
-                continue
-            stamp = replace(self._stamp, adopts=frozenset({_owner(item)}))
-            outcome = self._access.deployer.apply(cluster, wanted, stamp)
-            if not isinstance(outcome, Deployed):
-                return outcome
-            changed |= outcome.changed
+        for writes in scaling(self._observed.controllers.get(cluster, ())):
+            refused = []
+            for item, wanted in writes:
+                stamp = replace(self._stamp, adopts=frozenset({_owner(item)}))
+                outcome = self._access.deployer.apply(cluster, wanted, stamp)
+                if isinstance(outcome, Refused):
+                    refused.append(f"{item['kind']} {item['metadata']['name']}: {outcome.why} Correct that, {otherwise}.")
+                elif isinstance(outcome, Deployed):
+                    changed |= outcome.changed
+                else:
+                    return outcome
+            if refused:
+                return Refused(" ".join(refused))
         return Deployed(changed)
 
 

@@ -102,9 +102,10 @@ class Policy:
 class Workload:
     """The Deployments and StatefulSets of a workload on one cluster."""
 
-    exists: bool = False
     wanted: int = 0  # replicas of the specs
     running: int = 0  # replicas that exist
+    idle: int = 0  # controllers without replicas, but for those that had none when they were stopped
+    pending: int = 0  # those of them with a note of the replicas they are to have
 
     @property
     def stopped(self) -> bool:
@@ -112,7 +113,8 @@ class Workload:
 
     @property
     def startable(self) -> bool:
-        return self.exists and self.wanted == 0
+        """Whether nothing of it is started, or a part of it is missing. Another controller without replicas is as a person wants it."""
+        return bool(self.pending or (self.idle and self.wanted == 0))
 
 
 @dataclass(frozen=True)

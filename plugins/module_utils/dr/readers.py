@@ -13,6 +13,7 @@ from .dr_clusters import Fence, fence_of
 from .model import Intent, Member, Policy, Workload
 from .vocabulary import ENDED_EPOCH, GROUP_LABEL, NETWORK_MAPPING
 from .vrg import StorageTarget, is_true, read_conditions
+from .workloads import is_idle, is_pending, replicas_of
 
 SELECTORS = ("replicationClassSelector", "volumeSnapshotClassSelector", "volumeGroupSnapshotClassSelector")
 
@@ -90,10 +91,14 @@ def read_member(cluster: Object) -> Member:
 
 
 def read_workload(controllers: Iterable[Object]) -> Workload:
-    """The Deployments and StatefulSets of a workload. A spec without replicas means one."""
+    """The Deployments and StatefulSets of a workload."""
     items = list(controllers)
-    wanted = sum(item.get("spec", {}).get("replicas", 1) for item in items)
-    return Workload(bool(items), wanted, sum(item.get("status", {}).get("replicas", 0) for item in items))
+    return Workload(
+        wanted=sum(map(replicas_of, items)),
+        running=sum(item.get("status", {}).get("replicas", 0) for item in items),
+        idle=sum(map(is_idle, items)),
+        pending=sum(map(is_pending, items)),
+    )
 
 
 def _replication(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Object:

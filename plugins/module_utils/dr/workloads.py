@@ -16,7 +16,7 @@ from .vrg import VRG
 
 APPS = "apps/v1"
 KINDS = ("Deployment", "StatefulSet")
-# The replicas that a controller had when it was stopped.
+# The replicas that a controller had when it was stopped; empty once it is started again.
 REPLICAS = "dr.openfleet.io/replicas"
 
 
@@ -29,16 +29,65 @@ def belongs(item: Object, selector: Object, claims: set[str]) -> bool:
     return matches(item["metadata"].get("labels") or {}, selector) or any(_mounts(item, claim) for claim in claims)
 
 
+def replicas_of(item: Object) -> int:
+    """The replicas of the spec. A spec without replicas means one."""
+    return int(item.get("spec", {}).get("replicas", 1))
+
+
+def is_idle(item: Object) -> bool:
+    """Whether it has no replicas and can be started. One that had none when it was stopped stays so."""
+    return not replicas_of(item) and _noted(item) != 0 and not item.get("metadata", {}).get("deletionTimestamp")
+
+
+def is_pending(item: Object) -> bool:
+    """Whether it was stopped, or is about to be started, and a start was cut off before it came to it."""
+    return is_idle(item) and _noted(item) is not None
+
+
 def stopped(item: Object) -> Object:
-    """Scaled to zero, with a note of the replicas it had."""
-    replicas = item.get("spec", {}).get("replicas", 1)
-    return _scaled(item, 0, {REPLICAS: str(replicas)} if replicas else {})
+    """Scaled to zero, with a note of the replicas it had. A second stop keeps the note of the first."""
+    replicas = replicas_of(item)
+    return _scaled(item, 0, {REPLICAS: str(replicas)} if replicas or _noted(item) is None else {})
 
 
 def started(item: Object) -> Object:
-    """Scaled to the replicas it had when it was stopped. One that was never stopped here has one replica."""
-    noted = (item["metadata"].get("annotations") or {}).get(REPLICAS, "")
-    return _scaled(item, max(1, int(noted)) if noted.isdecimal() else 1, {})
+    """Scaled to the replicas it had when it was stopped. One that was never stopped here has one replica.
+
+    The note is cleared, so that one that a person scales to zero later does not look like one that is still to be started.
+    """
+    replicas = _replicas_to_start(item)
+    return _scaled(item, replicas, {REPLICAS: ""} if replicas else {})
+
+
+# What is written for a controller: the controller as it was read, and as it has to be.
+Write = tuple[Object, Object]
+
+
+def stops(items: Iterable[Object]) -> list[list[Write]]:
+    """What is written to stop a workload. Those without replicas get their note first: after the last stop nothing asks for it."""
+    pending = [item for item in items if replicas_of(item) or (is_idle(item) and _noted(item) is None)]
+    return [[(item, stopped(item)) for item in sorted(pending, key=replicas_of)]]
+
+
+def starts(items: Iterable[Object]) -> list[list[Write]]:
+    """What is written to start a workload. All is noted before anything is started.
+
+    So a start that is cut off between two writes is known as such: without a note, a controller may have no replicas on purpose.
+    """
+    idle = [item for item in items if is_idle(item)]
+    unknown = [item for item in idle if _noted(item) is None] if len(idle) > 1 else []
+    notes = [(item, _scaled(item, 0, {REPLICAS: str(_replicas_to_start(item))})) for item in unknown]
+    return [notes, [(item, started(item)) for item in idle]]
+
+
+def _replicas_to_start(item: Object) -> int:
+    noted = _noted(item)
+    return 1 if noted is None else noted
+
+
+def _noted(item: Object) -> int | None:
+    noted = str((item.get("metadata", {}).get("annotations") or {}).get(REPLICAS, ""))
+    return int(noted) if noted.isdecimal() else None
 
 
 def _scaled(item: Object, replicas: int, annotations: Mapping[str, str]) -> Object:

@@ -181,18 +181,11 @@ def _through(content: Object, recorder: Recorder) -> Object:
     return content
 
 
-def _place_stateful(access: Access, application: Protected, replicas: int) -> None:
-    """A StatefulSet beside the Deployment, which mounts the same claim."""
-    (_claim, deployment) = application.app.objects(replicas)
-    item = deployment | {"kind": "StatefulSet", "metadata": deployment["metadata"] | {"name": "app-stateful"}}
-    access.kube.apply(item | {"spec": deployment["spec"] | {"serviceName": "app"}}, force=True)
-
-
 def test_each_permission_is_needed_and_a_missing_one_is_named(site: Site) -> None:
     dr = site.dr
-    for name, access in dr.sites.items():
+    for name in dr.sites:
         dr.application.place(name, replicas=1 if name == "east" else 0)
-        _place_stateful(access, dr.application, 1 if name == "east" else 0)
+        dr.application.place_component(name, "StatefulSet", "app-stateful", 1 if name == "east" else 0)
 
     def kubernetes(name: str) -> dict[str, Any]:
         return {"kubeconfig": _through(dr.kubeconfig(name), site.accounts[name, "controller"].recorder)}
@@ -227,6 +220,8 @@ def test_each_permission_is_needed_and_a_missing_one_is_named(site: Site) -> Non
             await until(lambda: shows("east", "Deployed") and shows("west", "Deployed"), "the deployment", LIFE_SECONDS)
             dr.ask("west", action="Failover", failoverCluster="west")
             await until(lambda: shows("west", "FailedOver") and shows("east", "FailedOver"), "the failover", LIFE_SECONDS)
+            assert dr.application.replicas("west") == {"app": 1, "app-stateful": 1}, "a refused one is started later"
+            assert dr.application.replicas("east") == {"app": 0, "app-stateful": 0}
             for wanted, phase in (("Fenced", "Fenced"), ("Unfenced", "Unfenced")):
                 _fence(dr, wanted)
                 await until(lambda phase=phase: fences(phase), f"the cluster is {phase}", LIFE_SECONDS)  # type: ignore[misc]

@@ -8,6 +8,9 @@ from datetime import timedelta
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import until
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.direct.deployer import DirectDeployer
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.interfaces import Outcome, Stamp
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine import deletion
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.reconcile import Result
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.stored import newest_primary
@@ -207,6 +210,53 @@ def test_leader_that_is_killed_or_late_is_followed_by_the_next_one(deployed: tup
         assert dr.application.get(site)["metadata"]["annotations"]["dr.openfleet.io/epoch"] == str(new)
     revisions = [entry["revision"] for entry in dr.history()]
     assert revisions == list(range(1, len(revisions) + 1))
+
+
+def test_leader_that_is_killed_between_two_writes_leaves_no_part_of_the_workload_behind(
+    deployed: tuple[Recovery, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It dies after each different write of a Deployment or StatefulSet."""
+    dr, epoch = deployed
+    app = dr.application
+    for name in dr.sites:
+        app.place_component(name, "StatefulSet", "app-stateful", 2 if name == "east" else 0)
+        app.place_component(name, "Deployment", "app-paused", 0)
+    home = {"app": 1, "app-paused": 0, "app-stateful": 2}
+    assert app.replicas("east") == home
+    apply, seen, kills = DirectDeployer.apply, set[tuple[str, str, int, str]](), list[str]()
+
+    def apply_and_die(deployer: DirectDeployer, cluster: str, item: Object, stamp: Stamp) -> Outcome:
+        outcome = apply(deployer, cluster, item, stamp)
+        metadata = item["metadata"]
+        if item["apiVersion"] == "apps/v1":
+            write = (cluster, metadata["name"], item["spec"]["replicas"], metadata["annotations"]["dr.openfleet.io/replicas"])
+            if write not in seen:
+                seen.add(write)
+                raise Killed
+        return outcome
+
+    def lead_until_complete(phase: str) -> None:
+        def is_complete() -> bool:
+            try:
+                dr.lead("east", epoch)
+            except Killed:
+                kills.append(phase)
+            state = dr.state()
+            return (state.intent["phase"], state.step) == (phase, "Completed") and bool(state.intent["peer_ready"])
+
+        until(is_complete, f"{phase} is complete", SECONDS)
+
+    monkeypatch.setattr(DirectDeployer, "apply", apply_and_die)
+    dr.ask("east", action="Failover", failoverCluster="west")
+    lead_until_complete("FailedOver")
+    assert app.replicas("west") == dict.fromkeys(home, 1), "what it had elsewhere is not known here"
+    assert app.replicas("east") == dict.fromkeys(home, 0)
+    seen.clear()
+    dr.ask("east", action="Relocate", preferredCluster="east")
+    lead_until_complete("Relocated")
+    assert (app.replicas("east"), app.replicas("west")) == (home, dict.fromkeys(home, 0))
+    # Three notes, three starts, and as many stops as controllers; then three stops and two starts.
+    assert (kills.count("FailedOver"), kills.count("Relocated")) == (9, 5)
 
 
 def test_of_two_requests_one_wins_and_a_hanging_cluster_is_waited_for_once(deployed: tuple[Recovery, int]) -> None:

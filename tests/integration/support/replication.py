@@ -42,6 +42,19 @@ class Protected:
         for item in self.app.objects(replicas):
             self.sites[site].kube.apply(item, force=True)
 
+    def place_component(self, site: str, kind: str, name: str, replicas: int) -> None:
+        """Create a Deployment or StatefulSet beside the first one, which mounts the same claim."""
+        (_claim, deployment) = self.app.objects(replicas)
+        spec = deployment["spec"] | ({"serviceName": "app"} if kind == "StatefulSet" else {})
+        item = deployment | {"kind": kind, "metadata": deployment["metadata"] | {"name": name}, "spec": spec}
+        self.sites[site].kube.apply(item, force=True)
+
+    def replicas(self, site: str) -> dict[str, int]:
+        """What the specs of all Deployments and StatefulSets have."""
+        kube = self.sites[site].kube
+        items = [item for kind in ("Deployment", "StatefulSet") for item in kube.list_all("apps/v1", kind, namespace=self.namespace)]
+        return {item["metadata"]["name"]: item["spec"]["replicas"] for item in items}
+
     def group(self, site: str, state: str, annotations: dict[str, str] | None = None, **spec: Any) -> None:
         """Create the group on a cluster, or replace its spec; without `sync` it is replicated every second."""
         kind: dict[str, Any] = {} if "sync" in spec else {"async": {"schedulingInterval": "1m"}}

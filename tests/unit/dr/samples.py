@@ -95,7 +95,7 @@ def _answer(item: Object | str | None) -> Answer:
     return Unreachable(item) if isinstance(item, str) else Found(item)
 
 
-RUNNING, STOPPED, STOPPING = Workload(True, 2, 2), Workload(True, 0, 0), Workload(True, 0, 1)
+RUNNING, STOPPED, STOPPING = Workload(2, 2), Workload(0, 0, idle=2), Workload(0, 1, idle=2)
 DEAD = "no route to host"
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Absent, Answer, Found, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.audit import Entry, Performed, Recorded, audit, reports_of, unexplained
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.step import step, sweep_leftovers
@@ -26,16 +27,17 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import
     StartWorkload,
     Step,
     StopWorkload,
-    Workload,
 )
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.readers import read_workload
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import State
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.vocabulary import DRPC_UID, EPOCH, REVISION
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.vrg import VRG
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.workloads import Write, replicas_of, starts, stops
 
 from ..virtual_time import Violation
 from . import samples
 
-REPLICAS = 2
+REPLICAS = {"cron": 0, "database": 1, "web": 2}  # of the controllers of the workload
 
 
 @dataclass
@@ -45,11 +47,19 @@ class Cluster:
     name: str
     vrg: dict[str, Any] | None = None
     progress: int = 0  # of the controller, since the spec changed
-    wanted: int = 0
+    controllers: dict[str, Object] = field(default_factory=lambda: {name: controller(name, 0) for name in REPLICAS})
     running: int = 0
     data: int = 0
     reachable: bool = True
     alive: bool = True
+
+    @property
+    def wanted(self) -> int:
+        return sum(self.replicas.values())
+
+    @property
+    def replicas(self) -> dict[str, int]:
+        return {name: replicas_of(item) for name, item in self.controllers.items()}
 
     @property
     def answers(self) -> bool:
@@ -89,7 +99,8 @@ class Simulation:
 
     def __post_init__(self) -> None:
         self.clusters = {name: Cluster(name) for name in self.names}
-        self.clusters["east"].wanted = self.clusters["east"].running = REPLICAS
+        self.clusters["east"].controllers = {name: controller(name, replicas) for name, replicas in REPLICAS.items()}
+        self.run_pods("east")
 
     # The leader
 
@@ -98,11 +109,18 @@ class Simulation:
         for name, cluster in self.clusters.items():
             answer: Answer = Found(_copy(cluster.vrg)) if cluster.vrg else Absent()
             answers[name] = answer if cluster.answers else Unreachable("no answer")
-        workloads = {name: Workload(True, item.wanted, item.running) for name, item in self.clusters.items() if item.answers}
+        workloads = {
+            name: replace(read_workload(item.controllers.values()), running=item.running)
+            for name, item in self.clusters.items()
+            if item.answers
+        }
         return Observations(samples.at(self.minutes), answers, workloads, self.placed)
 
     def lead(self, lost: int = 0, delayed: int = 0) -> Step:
-        """One step. `lost` and `delayed` are bit masks of the actions that do not arrive, or arrive later."""
+        """One step. `lost` and `delayed` are bit masks of the actions that do not arrive, or arrive later.
+
+        Both at once: the leader dies in the middle of the action.
+        """
         observations = self.observe()
         run = sweep_leftovers if self.released else step
         result = run(self.intent, self.state, observations, self.policy)
@@ -114,13 +132,14 @@ class Simulation:
         if result.state != self.state:
             self._record(replace(result.state, revision=self.state.revision + 1), reports)
         for number, action in enumerate(result.actions):
-            if lost >> number & 1:
+            is_cut = bool(lost & delayed & 1 << number) and isinstance(action, (StartWorkload, StopWorkload))
+            if lost >> number & 1 and not is_cut:
                 continue
             self.history.append(Performed(action, self.state.epoch, self.state.revision, reports))
-            if delayed >> number & 1:
+            if delayed >> number & 1 and not is_cut:
                 self.late.append((action, self.state.epoch, self.state.revision))
             else:
-                self.perform(action, self.state.epoch, self.state.revision)
+                self.perform(action, self.state.epoch, self.state.revision, cut=int(is_cut))
         self.last = result
         return result
 
@@ -141,7 +160,8 @@ class Simulation:
         if self.late:
             self.perform(*self.late.pop(number % len(self.late)))
 
-    def perform(self, action: Action, epoch: int, revision: int) -> None:
+    def perform(self, action: Action, epoch: int, revision: int, cut: int = 0) -> None:
+        """`cut` is the number of writes that are missing at the end of an action that has several."""
         if isinstance(action, SetPlacement):
             self.placed = Placed(action.cluster, action.retained)
             return
@@ -156,9 +176,13 @@ class Simulation:
         elif isinstance(action, DeleteVRG):
             cluster.vrg, cluster.progress = None, 0
         elif isinstance(action, StartWorkload):
-            cluster.wanted = REPLICAS
+            self._scale(cluster, starts(cluster.controllers.values()), cut)
         elif isinstance(action, StopWorkload):
-            cluster.wanted = 0
+            self._scale(cluster, stops(cluster.controllers.values()), cut)
+
+    def _scale(self, cluster: Cluster, writes: list[list[Write]], cut: int) -> None:
+        for _item, wanted in [write for each in writes for write in each][: -cut or None]:
+            cluster.controllers[wanted["metadata"]["name"]] = wanted
 
     def _deploy(self, cluster: Cluster, action: DeployVRG, epoch: int, revision: int) -> None:
         before = cluster.vrg or {"metadata": {"generation": 0}, "spec": None, "status": {}}
@@ -301,6 +325,10 @@ class Simulation:
     @property
     def running(self) -> list[str]:
         return [name for name, cluster in self.clusters.items() if cluster.running]
+
+
+def controller(name: str, replicas: int) -> Object:
+    return {"kind": "Deployment", "metadata": {"name": name, "namespace": "shop"}, "spec": {"replicas": replicas}}
 
 
 def must(true: bool, message: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import WorkloadRef
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.act import Actor, SupersededError
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.act import Acted, Actor, SupersededError
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.interfaces import (
     BadPlacement,
@@ -20,10 +20,12 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.interfaces i
     Superseded,
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import (
+    Action,
     DeleteVRG,
     DeployVRG,
     ReleaseDRPC,
     SetPlacement,
+    StartWorkload,
     StopWorkload,
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.observe import Observed
@@ -111,13 +113,63 @@ def test_placement_ends_where_the_workload_is_neither_placed_nor_retained() -> N
     assert clusters.calls == [("clear", "north"), ("retain", "east"), ("set", "west")]
 
 
-def test_workload_is_stopped_once() -> None:
-    def controller(name: str, replicas: int) -> dict[str, Any]:
-        return {"kind": "Deployment", "metadata": {"name": name, "namespace": "shop"}, "spec": {"replicas": replicas}}
+def controller(name: str, replicas: int, note: str = "") -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "shop", "annotations": {"dr.openfleet.io/replicas": note}}
+    return {"kind": "Deployment", "metadata": metadata, "spec": {"replicas": replicas}}
 
-    clusters = Clusters()
-    actor(clusters, controllers={"east": (controller("web", 2), controller("cron", 0))}).do((StopWorkload("east"),))
-    assert [(call[1], call[2]) for call in clusters.calls] == [("Deployment", {"replicas": 0})]
+
+class Controllers(Clusters):
+    """It refuses some controllers: all writes of them, or those with replicas."""
+
+    def __init__(self, *refused: str, notes: bool = False, outcome: Outcome | None = None) -> None:
+        super().__init__()
+        self.written: list[tuple[str, int, str]] = []
+        self._refused, self._notes, self._outcome = refused, notes, outcome or Refused("it is wrong.")
+
+    def apply(self, _cluster: str, item: dict[str, Any], _stamp: Any) -> Outcome:
+        name, replicas = item["metadata"]["name"], item["spec"]["replicas"]
+        if name in self._refused and (replicas or self._notes):
+            return self._outcome
+        self.written.append((name, replicas, item["metadata"]["annotations"]["dr.openfleet.io/replicas"]))
+        return Deployed(True)
+
+
+def scale(clusters: Controllers, action: Action, *items: dict[str, Any]) -> Acted:
+    return actor(clusters, controllers={"east": items}).do((action,))
+
+
+def test_workload_is_stopped_once() -> None:
+    clusters = Controllers()
+    scale(clusters, StopWorkload("east"), controller("web", 2), controller("cron", 0, "0"), controller("db", 0, "3"))
+    assert clusters.written == [("web", 0, "2")]
+
+
+def test_refused_controller_is_named_and_the_others_are_started() -> None:
+    clusters = Controllers("db")
+    acted = scale(clusters, StartWorkload("east"), controller("db", 0, "3"), controller("web", 0, "2"))
+    assert clusters.written == [("web", 2, "")] and acted.changed == []
+    refused = "Deployment db: it is wrong. Correct that, or set its annotation dr.openfleet.io/replicas to 0 to leave it stopped."
+    assert acted.problems == [f"Cannot start the workload on east: {refused}"]
+
+
+def test_refused_controller_is_named_and_the_others_are_stopped() -> None:
+    clusters = Controllers("cron", notes=True)
+    acted = scale(clusters, StopWorkload("east"), controller("cron", 0), controller("web", 2))
+    assert clusters.written == [("web", 0, "2")]
+    assert acted.problems == ["Cannot stop the workload on east: Deployment cron: it is wrong. Correct that, or scale it to 0."]
+
+
+def test_nothing_is_started_before_all_is_noted() -> None:
+    """Otherwise the one that is refused would look like one without replicas on purpose."""
+    clusters = Controllers("db", notes=True)
+    acted = scale(clusters, StartWorkload("east"), controller("db", 0), controller("web", 0))
+    assert clusters.written == [("web", 0, "1")] and len(acted.problems) == 1
+
+
+def test_start_ends_on_a_cluster_that_stops_answering() -> None:
+    clusters = Controllers("db", outcome=Unreachable("down"))
+    acted = scale(clusters, StartWorkload("east"), controller("db", 0, "1"), controller("web", 0, "1"))
+    assert clusters.written == [] and acted.silent == {"east": Unreachable("down")}
 
 
 def test_placement_that_cannot_be_changed_is_a_problem_and_other_actions_go_on(monkeypatch: pytest.MonkeyPatch) -> None:

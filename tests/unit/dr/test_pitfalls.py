@@ -20,6 +20,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import
     StartWorkload,
     Step,
     StopWorkload,
+    Workload,
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import Decision, State
 
@@ -181,6 +182,35 @@ def test_an_old_primary_stops_its_workload_once_it_knows_that_it_is_secondary() 
     state = in_progress("Failover", "Release", home="west", last_action="Failover", decision=Decision("west"))
     told = observed(secondary(state="Unknown", **TOLD_FAILOVER), vrg(**TOLD_FAILOVER), placed=Placed("west"), workloads={"west": RUNNING})
     assert settled_step(FAILOVER, state, told).actions == (StopWorkload("east"),)
+
+
+HALF_STARTED = Workload(1, 1, idle=1, pending=1)
+AS_A_PERSON_WANTS = Workload(1, 1, idle=1)  # the one without replicas was never noted: before a start all are
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "workload", "starts"),
+    [
+        ("a failover", "Failover", HALF_STARTED, True),
+        ("a relocation", "Relocate", HALF_STARTED, True),
+        ("a failover back to a home that was never stopped", "Failover", AS_A_PERSON_WANTS, False),
+        ("a component that had no replicas", "Failover", Workload(1, 1), False),
+        ("a workload that had no replicas", "Failover", Workload(), False),
+    ],
+)
+def test_no_part_of_a_workload_is_left_behind(given: str, kind: str, workload: Workload, starts: bool) -> None:
+    told = {"spec": {"action": kind}}
+    observations = observed(secondary(**told), vrg(**told), placed=Placed("west"), workloads={"west": workload})
+    state = in_progress(kind, "Place", home="west", decision=Decision("west"))
+    result = settled_step(samples.intent(kind, "west"), state, observations)
+    assert (StartWorkload("west") in result.actions) is starts, given
+    assert (result.state.in_progress.stage == "Place") is starts, given
+
+
+@pytest.mark.parametrize(("workload", "starts"), [(HALF_STARTED, True), (AS_A_PERSON_WANTS, False)])
+def test_settled_workload_has_the_components_that_it_is_known_to_have(workload: Workload, starts: bool) -> None:
+    result = settled_step(samples.intent(), settled(), observed(vrg(), secondary(), workloads={"east": workload}))
+    assert (result.actions == (StartWorkload("east"),)) is starts
 
 
 @pytest.mark.parametrize("target", ["east", "west"])

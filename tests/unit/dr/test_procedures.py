@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.audit import Performed, Recorded
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import DeployVRG
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import DeployVRG, StartWorkload, StopWorkload
 
 from . import samples
-from .simulation import Simulation
+from .simulation import REPLICAS, Simulation
 
 
 def protected() -> Simulation:
@@ -39,6 +40,64 @@ def describe(action: Any) -> str:
         return " ".join(f"{type(action).__name__} {getattr(action, 'cluster', '')}{retained}".split())
     flags = [name for name in ("dryRun", "prepareForFinalSync", "runFinalSync") if action.spec.get(name)]
     return " ".join([action.cluster, action.spec["replicationState"], *flags])
+
+
+def lead_until(simulation: Simulation, kind: type[StartWorkload | StopWorkload], cut: int) -> None:
+    """Until the action, of which the last `cut` writes do not arrive."""
+    perform, cuts = simulation.perform, [cut]
+
+    def perform_a_part(action: Any, epoch: int, revision: int, **_missing: int) -> None:
+        perform(action, epoch, revision, cut=cuts.pop() if isinstance(action, kind) and cuts else 0)
+
+    with patch.object(simulation, "perform", perform_a_part):
+        for _round in range(40):
+            simulation.settle(1)
+            if not cuts:
+                return
+    raise AssertionError(f"no {kind.__name__}")
+
+
+@pytest.mark.parametrize("request_kind", ["Failover", "Relocate", "TestFailover"])
+@pytest.mark.parametrize("cut", range(1, 7))  # three controllers, each noted and then started
+def test_first_start_that_is_cut_off_between_two_writes_goes_on(request_kind: str, cut: int) -> None:
+    simulation = protected()
+    simulation.ask(request_kind.removeprefix("Test"), "west", dry_run=request_kind.startswith("Test"))
+    lead_until(simulation, StartWorkload, cut)
+    simulation.settle(12)
+    assert simulation.clusters["west"].replicas == {"cron": 1, "database": 1, "web": 1}
+
+
+@pytest.mark.parametrize("cut", range(3))  # three controllers, of which one has no replicas
+def test_stop_that_is_cut_off_between_two_writes_forgets_no_replicas(cut: int) -> None:
+    simulation = protected()
+    simulation.ask("Relocate", "west")
+    lead_until(simulation, StopWorkload, cut)
+    simulation.settle(12)
+    assert simulation.clusters["east"].replicas == dict.fromkeys(REPLICAS, 0) and simulation.state.home == "west"
+    simulation.ask("Relocate", "east")
+    lead_until(simulation, StartWorkload, 1)
+    simulation.settle(12)
+    assert simulation.clusters["east"].replicas == REPLICAS and simulation.state.progression == "Completed"
+
+
+@pytest.mark.parametrize("cut", range(3))
+def test_relocation_that_is_taken_back_after_a_part_was_stopped_starts_that_part_again(cut: int) -> None:
+    simulation = protected()
+    simulation.ask("Relocate", "west")
+    lead_until(simulation, StopWorkload, cut)
+    simulation.ask("", "")
+    simulation.settle(12)
+    assert simulation.clusters["east"].replicas == REPLICAS and simulation.state.home == "east"
+
+
+def test_component_that_a_person_scales_to_zero_later_stays_so() -> None:
+    simulation = protected()
+    for target in ("west", "east"):
+        simulation.ask("Relocate", target)
+        simulation.settle(16)
+    simulation.clusters["east"].controllers["web"]["spec"]["replicas"] = 0
+    simulation.settle(4)
+    assert simulation.clusters["east"].replicas == REPLICAS | {"web": 0}
 
 
 def test_initial_deployment() -> None:
@@ -171,7 +230,7 @@ def test_a_discovered_application_is_cleaned_up_by_a_person(kind: str) -> None:
     assert "StopWorkload east" not in deeds(simulation)
     assert simulation.state.progression == "WaitOnUserToCleanUp"
     assert "Delete it from the namespaces shop there" in str(simulation.last and simulation.last.waits[0])
-    simulation.clusters["east"].wanted = 0
+    simulation.clusters["east"].controllers.clear()
     simulation.settle(12)
     assert simulation.state.progression == "Completed"
 

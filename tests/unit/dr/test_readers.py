@@ -75,9 +75,14 @@ def test_a_synchronous_policy() -> None:
 
 
 def test_a_workload() -> None:
+    def noted(note: str, **metadata: str) -> Object:
+        return {"metadata": {"annotations": {"dr.openfleet.io/replicas": note}} | metadata, "spec": {"replicas": 0}, "status": {}}
+
     stopped, starting = {"spec": {"replicas": 0}, "status": {}}, {"spec": {}, "status": {"replicas": 1}}
     assert read_workload([]) == Workload()
-    assert read_workload([stopped, starting]) == Workload(True, 1, 1)
+    assert read_workload([stopped, starting]) == Workload(1, 1, idle=1)
+    assert read_workload([noted("2"), noted(""), noted("0"), starting]) == Workload(1, 1, idle=2, pending=1)
+    assert read_workload([noted("2", deletionTimestamp=samples.stamp())]) == Workload()
 
 
 def test_storage_and_stamps_of_a_group() -> None:

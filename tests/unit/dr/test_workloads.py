@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.workloads import REPLICAS, belongs, started, stopped
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.workloads import (
+    REPLICAS,
+    Write,
+    belongs,
+    is_idle,
+    is_pending,
+    started,
+    starts,
+    stopped,
+    stops,
+)
 
 
 def controller(kind: str = "Deployment", replicas: int | None = 3, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
@@ -54,3 +64,61 @@ def test_controller_that_was_never_stopped_here_is_started_with_one_replica() ->
 def test_second_stop_keeps_the_note() -> None:
     rest = stopped(controller())
     assert stopped(rest)["metadata"]["annotations"] == {}
+
+
+def noted(note: str | None, replicas: int | None = 0, name: str = "web", **metadata: Any) -> dict[str, Any]:
+    item = controller(replicas=replicas)
+    item["metadata"] |= {"name": name, "annotations": {} if note is None else {REPLICAS: note}} | metadata
+    return item
+
+
+@pytest.mark.parametrize("note", [None, ""])
+def test_component_without_replicas_has_none_after_a_stop_and_a_start(note: str | None) -> None:
+    rest = stopped(noted(note))
+    assert (rest["spec"]["replicas"], rest["metadata"]["annotations"]) == (0, {REPLICAS: "0"})
+    assert started(rest)["spec"]["replicas"] == 0 and starts([rest]) == [[], []]
+
+
+def test_start_clears_the_note() -> None:
+    assert started(noted("3"))["metadata"]["annotations"] == {REPLICAS: ""}
+
+
+@pytest.mark.parametrize(
+    ("item", "idle", "pending"),
+    [
+        (noted(None), True, False),
+        (noted(""), True, False),
+        (noted("2"), True, True),
+        (noted("0"), False, False),
+        (noted("many"), True, False),
+        (noted("2", deletionTimestamp="2026-03-01T12:00:00Z"), False, False),
+        (noted("2", replicas=2), False, False),
+        (noted("2", replicas=None), False, False),
+    ],
+)
+def test_controller_that_can_be_started(item: dict[str, Any], idle: bool, pending: bool) -> None:
+    assert (is_idle(item), is_pending(item)) == (idle, pending)
+
+
+def written(writes: list[list[Write]]) -> list[list[tuple[str, int, str]]]:
+    return [
+        [
+            (item["metadata"]["name"], wanted["spec"]["replicas"], wanted["metadata"]["annotations"].get(REPLICAS, "kept"))
+            for item, wanted in each
+        ]
+        for each in writes
+    ]
+
+
+def test_start_notes_everything_before_it_starts_anything() -> None:
+    items = [noted(None, name="a"), noted("3", name="b"), noted("0", name="c"), noted(None, 2, name="d")]
+    assert written(starts(items)) == [[("a", 0, "1")], [("a", 1, ""), ("b", 3, "")]]
+
+
+def test_single_controller_is_started_by_one_write() -> None:
+    assert written(starts([noted(None)])) == [[], [("web", 1, "")]]
+
+
+def test_stop_notes_components_without_replicas_before_it_stops_anything() -> None:
+    items = [noted(None, 2, name="a"), noted("3", name="b"), noted("", name="c"), noted("5", 1, name="d"), noted("0", name="e")]
+    assert written(stops(items)) == [[("c", 0, "0"), ("d", 0, "1"), ("a", 0, "2")]]

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 
 from . import samples
-from .simulation import Simulation, must
+from .simulation import REPLICAS, Simulation, must
 
 # Gates that may stay closed although every cluster works: a person has to act.
 A_PERSONS = {"RequestValid", "TestEnds", "TestInProgress", "Fenced", "TargetUnfenced", "StateKnown", "TestAllowed", "HomeChosen"}
@@ -100,8 +100,17 @@ def _check_settled(simulation: Simulation) -> None:
     must(state.request is None, f"{state.request} does not end: {simulation.last and simulation.last.waits}")
     must(simulation.primaries == [state.home], f"primaries are {simulation.primaries}, the home is {state.home}")
     must(simulation.running == [state.home], f"the workload runs on {simulation.running}, the home is {state.home}")
+    _check_replicas(simulation)
     must(simulation.placed.cluster == state.home, f"the placement is {simulation.placed}, the home is {state.home}")
     must(state.peer_ready, f"the peer never gets ready: {simulation.gates}")
+
+
+def _check_replicas(simulation: Simulation) -> None:
+    """The whole workload runs, at its first home as a person has it."""
+    home = simulation.state.home
+    found = simulation.clusters[home].replicas
+    must(all(found[name] for name, wanted in REPLICAS.items() if wanted), f"a part of the workload does not run on {home}: {found}")
+    must(home != "east" or found == REPLICAS, f"east had the replicas {REPLICAS}, and has {found}")
 
 
 def _was_deployed_elsewhere(simulation: Simulation) -> bool:
