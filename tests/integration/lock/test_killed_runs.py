@@ -26,8 +26,9 @@ MUTE = "#!/bin/sh\nexec sleep 60\n"  # a program that confirms nothing
 
 
 def killed(module: str, arguments: dict[str, Any], names: list[str]) -> tuple[int, dict[str, datetime.datetime]]:
-    """How many lines the task has, and when the run of each name was killed: at moments that are spread over the task."""
+    """How many lines the task has, and when the run of each name was killed: at its begin, then at moments spread over the task."""
     moments = [(number + random.random()) / (len(names) - 1) for number in range(len(names) - 1)]  # noqa: S311 - keeps no secret
+    moments[0] = 0.0  # no other is certain to be before the lock is taken
     work = {"module": module, "arguments": arguments, "names": names, "moments": moments}
     command = [sys.executable, "-m", killed_runs.__name__]
     done = subprocess.run(command, input=json.dumps(work), capture_output=True, text=True, check=False, timeout=600)
@@ -98,7 +99,7 @@ def test_a_run_whose_locks_cannot_be_renewed_fails_and_holds_none(
 
 def test_a_run_stops_writing_before_a_lease_ends_that_is_not_renewed(hub: Access, namespace: str) -> None:
     kube = Kube.connect({"kubeconfig": str(hub.kubeconfig)})
-    held = lease.acquire(kube, namespace, "demo", "run", duration=4)
+    held = lease.acquire(kube, namespace, "demo", "run", duration=8)  # in which also a busy machine writes twice
     item = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "demo", "namespace": namespace}}
     expires = lease.read(kube, namespace, "demo").expires()
     writer = FencedWriter(kube, held, "example.com/token")

@@ -83,6 +83,14 @@ def server_now(kube: Kube) -> datetime.datetime:
     return now
 
 
+def latest_now(kube: Kube) -> datetime.datetime:
+    """A time that the server has not passed yet. `server_now` is behind by as long as this process stalls before it reads the answer."""
+    server_now(kube)
+    now = kube.latest_server_time()
+    assert now is not None
+    return now
+
+
 def age(kube: Kube, item: Object, seconds: float) -> Object:
     """Set the renewTime of a Lease to that long ago by the server's clock."""
     then = server_now(kube) - datetime.timedelta(seconds=seconds)
@@ -241,7 +249,7 @@ def test_a_renewal_counts_from_when_it_is_made_and_not_from_the_last_answer(
     lease.renew(kube, held)
     renewed = datetime.datetime.fromisoformat(the_lease()["spec"]["renewTime"])
     assert renewed >= before
-    assert renewed <= server_now(other) + datetime.timedelta(seconds=2)
+    assert renewed <= latest_now(other) + lease.SECOND
 
 
 def test_labels_that_others_put_on_the_lease_stay(kube: Kube, namespace: str, the_lease: Callable[[], Object]) -> None:
@@ -720,7 +728,7 @@ def renewals_after(kube: Kube, namespace: str, order: str, count: int) -> None:
 
 
 def test_a_lock_is_renewed_for_as_long_as_the_playbook_lives(kube: Kube, namespace: str, start: Start) -> None:
-    duration = 12  # so that a renewal may be seconds late
+    duration = 30  # so that a renewal may be 20 seconds late
     held = lease.acquire(kube, namespace, ORDER, "playbook", duration=duration)
     second = lease.acquire(kube, namespace, "second", "playbook", duration=duration)
     renewer = start(held, second)
@@ -742,10 +750,10 @@ def test_after_the_playbook_was_killed_the_lock_expires_within_one_duration_and_
     playbook.send_signal(signal.SIGKILL)
     assert renewer.wait(60) == 0
     last = lease.read(kube, namespace, ORDER)
-    ended = server_now(kube)
+    ended = latest_now(kube)
     assert last.holder == "playbook", "it is not released: what the run had started may still be writing"
     assert last.renewed is not None
-    assert (last.renewed - ended).total_seconds() <= 2, "nothing was renewed in advance"
+    assert last.renewed <= ended + lease.SECOND, "nothing was renewed in advance"
     taken = lease.acquire(kube, namespace, ORDER, "next", wait_timeout=60)
     now = server_now(kube)
     assert taken.token == last.token + 1

@@ -124,7 +124,7 @@ def test_a_cluster_that_drips_or_leaks_fails_its_own_order_in_time_and_is_not_qu
 ) -> None:
     """Their tenant's other orders, and those of others in the same run and the same task, are reconciled."""
     for name in ("CONNECT_SECONDS", "READ_SECONDS", "TOTAL_SECONDS"):
-        monkeypatch.setattr(standalone, name, 3.0)  # within which the third has to answer on a busy machine
+        monkeypatch.setattr(standalone, name, 8.0)  # within which the third has to answer on a busy machine
     leak = answer("403 Forbidden", b'{"message": "%s"}' % SECRET)
     servers = {"hangs": HARM["accepts and says nothing"], "drips": HARM["drips its body"], "leaks": leak}
     orders.apply("bare", nodes={"fc430": 1})
@@ -136,7 +136,7 @@ def test_a_cluster_that_drips_or_leaks_fails_its_own_order_in_time_and_is_not_qu
         began = time.monotonic()
         run = orders.run("provision", "hangs", "drips", "leaks", "elsewhere", "bare").complete()
         synced = orders.sync(*servers, "elsewhere", "bare")
-        assert time.monotonic() - began < 120
+        assert time.monotonic() - began < 400, "without a deadline, a server that drips is read for an hour"
     assert {report["name"] for report in synced["orders"]} == {*servers, "elsewhere", "bare"}
     reasons = {name: orders.status(name)["failure"]["reason"] for name in (*servers, "elsewhere")}
     assert reasons == {"hangs": "Unreachable", "drips": "Unreachable", "leaks": "Forbidden", "elsewhere": "AddressNotAllowed"}
