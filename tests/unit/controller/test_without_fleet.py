@@ -22,9 +22,10 @@ def test_engine_of_a_hub_loads_nothing_of_a_fleet() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_manifests_of_a_hub_have_nothing_of_a_fleet() -> None:
+def test_manifests_of_a_hub_permit_nothing_of_a_fleet() -> None:
     files = yaml.safe_load((MANIFESTS / "kustomization.yaml").read_text(encoding="utf-8"))["resources"]
-    assert [name for name in files if "fleet.openfleet.io" in (MANIFESTS / name).read_text(encoding="utf-8")] == []
+    named = [name for name in files if "fleet.openfleet.io" in (MANIFESTS / name).read_text(encoding="utf-8")]
+    assert named == ["policy_orders.yaml"], "the policy refuses tenants the labels of a fleet, and permits nothing"
 
 
 def test_rulebooks_and_playbooks_of_orders_use_nothing_of_a_fleet() -> None:
