@@ -301,6 +301,7 @@ def test_clusters_of_a_namespace_that_is_deleted_go_with_it(fleet: Fleet) -> Non
     fleet.reconcile()
     fleet.home.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": fleet.namespace}})
     until(lambda: fleet.home.find(API_VERSION, QUOTA, QUOTA_NAME, fleet.namespace) is None, "the quota is deleted", 120)
+    until(lambda: "deletionTimestamp" in fleet.cluster("demo")["metadata"], "the cluster is being deleted", 120)
     assert fleet.reconcile()["demo"][0] == "deleting"
     assert fleet.reconcile()["demo"] == ("deleted", "")
     assert fleet.hub(east)["clusters"] == 0

@@ -54,8 +54,9 @@ class Source:
     async def _put(self, event: Object) -> None:
         while self.is_busy.is_set():  # noqa: ASYNC110 - it is set in another thread
             await asyncio.sleep(0.01)
-        if event["order"]["namespace"] == self.orders.namespace:  # and not of what an earlier test has left
-            self.events.append(event)
+        # An earlier test may have left orders on the hub, and one event is for orders of several namespaces.
+        if own := [each for each in event["orders"] if each["namespace"] == self.orders.namespace]:
+            self.events.append(event | {"order": own[0], "orders": own})
 
     async def _serve(self) -> None:
         metrics = self.metrics = Metrics(State)
@@ -184,7 +185,8 @@ class InProcessEngine(Source):
         run = InProcessRun(event["action"], self._options, [], self.orders.folder, variables=variables, controller=self._controller_setting)
         self.runs.append(run)
         run.prepare()
-        names = [order["cluster_order"]["metadata"]["name"] for order in run.orders]
+        found = [order["cluster_order"]["metadata"] for order in run.orders]
+        names = [each["name"] for each in found if each["namespace"] == self.orders.namespace]
         for gate in [self._gates[name] for name in names if name in self._gates]:
             gate.is_reached.set()
             gate.resume.wait()
