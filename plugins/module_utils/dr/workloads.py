@@ -18,6 +18,7 @@ APPS = "apps/v1"
 KINDS = ("Deployment", "StatefulSet")
 # The replicas that a controller had when it was stopped; empty once it is started again.
 REPLICAS = "dr.openfleet.io/replicas"
+DIGITS = 9  # of replicas at most: all such numbers fit into their field, and a longer text may be none that Python reads
 
 
 def protected_claims(vrgs: Iterable[VRG]) -> set[str]:
@@ -86,8 +87,9 @@ def _replicas_to_start(item: Object) -> int:
 
 
 def _noted(item: Object) -> int | None:
+    """The owner of the workload can change the note: what is no number of replicas counts as none."""
     noted = str((item.get("metadata", {}).get("annotations") or {}).get(REPLICAS, ""))
-    return int(noted) if noted.isdecimal() else None
+    return int(noted) if noted.isdecimal() and len(noted) <= DIGITS else None
 
 
 def _scaled(item: Object, replicas: int, annotations: Mapping[str, str]) -> Object:

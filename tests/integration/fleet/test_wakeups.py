@@ -28,7 +28,7 @@ class SlowReconciler(Reconciler):
         outcomes = super().reconcile(fleet)
         if any(each.result in ("refused", "waiting") for each in outcomes) and not DECIDED.is_set():
             DECIDED.set()
-            EASED.wait(120)
+            EASED.wait(500)
         return outcomes
 
 
@@ -58,12 +58,12 @@ def test_cluster_is_tried_again_if_what_it_waits_for_became_free_during_its_batc
 
     def act() -> None:
         try:
-            assert DECIDED.wait(60), "the second cluster is not reconciled"
+            assert DECIDED.wait(200), "the second cluster is not reconciled"
             fleet.home.delete(fleet.cluster("first"))
-            until(lambda: fleet.home.find(API_VERSION, CLUSTER, "first", fleet.namespace) is None, "the first cluster is deleted", 60)
+            until(lambda: fleet.home.find(API_VERSION, CLUSTER, "first", fleet.namespace) is None, "the first cluster is deleted", 200)
         finally:
             EASED.set()
-        until(lambda: fleet.cluster("second")["status"].get("hub"), "the second cluster is bound", 60)
+        until(lambda: fleet.cluster("second")["status"].get("hub"), "the second cluster is bound", 200)
 
     async def scenario() -> None:
         source = asyncio.create_task(serve(Discard(), fleet.source_arguments() | {"health": {"port": free_port()}}))

@@ -91,6 +91,7 @@ def test_start_clears_the_note() -> None:
         (noted("2"), True, True),
         (noted("0"), False, False),
         (noted("many"), True, False),
+        (noted("9" * 5000), True, False),
         (noted("2", deletionTimestamp="2026-03-01T12:00:00Z"), False, False),
         (noted("2", replicas=2), False, False),
         (noted("2", replicas=None), False, False),
