@@ -1,25 +1,29 @@
-"""Files that only a person can give to the tests, and a table of the tests that ran without them, or were skipped, at the end of a run.
+"""Files that a run may lack and a person can give, and a table of the tests that ran without them or were skipped, at the end of a run.
 
 A test that needs such a file has the marker of it and runs on a stand-in where the file was not given.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from ansible_collections.openfleet.clusters.extensions.sandbox import upstream
 from ansible_collections.openfleet.clusters.extensions.sandbox.crds import AGENTS_CRD, load_crd
 from ansible_collections.openfleet.clusters.extensions.sandbox.replication.setup import UPSTREAM_CRDS
+from ansible_collections.openfleet.clusters.extensions.sandbox.screen import UserError
 from ansible_collections.openfleet.clusters.tests.integration.support import metallb_crds as metallb
 from ansible_collections.openfleet.clusters.tests.integration.support.osac_crd import stand_in
 
 MISSING = "missing"
 RAMEN_CRDS = ("Ramen's CRDs; older ones of its Go module took their place", f"{UPSTREAM_CRDS}=FOLDER, with a folder ramen in it")
 OSAC_CRDS = ("OSAC's CRDs; a stand-in took their place", "--osac-crds=FOLDER")
-METALLB_CRDS = ("MetalLB's CRDs; a stand-in took their place", "--metallb-crds=FOLDER")
+METALLB_CRDS = ("MetalLB's CRDs, which the Go proxy refuses; a stand-in took their place", "GOPROXY=ADDRESS of one that has them")
 AGENT_CRDS = ("the infrastructure operator's CRD of Agents; a stand-in took its place", "--agent-crds=FOLDER")
 COLUMNS = ("test", "what is missing", "how to give it")
 
@@ -27,8 +31,6 @@ COLUMNS = ("test", "what is missing", "how to give it")
 def pytest_addoption(parser: pytest.Parser) -> None:
     text = "a folder with OSAC's CRDs of ClusterOrder, <API group>_clusterorders.yaml, to test with them rather than with a stand-in"
     parser.addoption("--osac-crds", type=Path, metavar="FOLDER", help=text)
-    text = "a folder with MetalLB's CRDs, ipaddresspools.yaml and l2advertisements.yaml, to test with them rather than with a stand-in"
-    parser.addoption("--metallb-crds", type=Path, metavar="FOLDER", help=text)
     text = "a folder with the infrastructure operator's CRD of Agents, agents.yaml, to test with it rather than with a stand-in"
     parser.addoption("--agent-crds", type=Path, metavar="FOLDER", help=text)
 
@@ -41,10 +43,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    for marker, missing in {"osac_crds": OSAC_CRDS, "metallb_crds": METALLB_CRDS, "agent_crds": AGENT_CRDS}.items():
+    for marker, missing in {"osac_crds": OSAC_CRDS, "agent_crds": AGENT_CRDS}.items():
         if item.get_closest_marker(marker) and not item.config.getoption(marker):
             # A property of the report, so that it also comes from a worker of pytest-xdist.
             item.user_properties.append((MISSING, missing))
+    if item.get_closest_marker("metallb_crds") and _metallb_crds() is None:
+        item.user_properties.append((MISSING, METALLB_CRDS))
     if item.get_closest_marker("ramen_crds") and not os.environ.get(UPSTREAM_CRDS):
         item.user_properties.append((MISSING, RAMEN_CRDS))
 
@@ -79,10 +83,16 @@ def osac_crd(pytestconfig: pytest.Config) -> Callable[[str], dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
-def metallb_crds(pytestconfig: pytest.Config) -> list[dict[str, Any]]:
-    """MetalLB's CRDs of address pools and advertisements: those that the run was given, else stand-ins."""
-    folder: Path | None = pytestconfig.getoption("metallb_crds")
-    return [load_crd(folder / f"{kind.lower()}s.yaml") for kind in metallb.KINDS] if folder else metallb.stand_ins()
+def metallb_crds() -> list[dict[str, Any]]:
+    """MetalLB's CRDs of address pools and advertisements: those of its Go module, else stand-ins."""
+    return _metallb_crds() or metallb.stand_ins()
+
+
+@functools.cache
+def _metallb_crds() -> list[dict[str, Any]] | None:
+    with contextlib.suppress(UserError):
+        return upstream.metallb_crds()
+    return None
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,8 @@
-"""API definitions of other projects, from their Go modules: CRDs of HyperShift, Open Cluster Management (ACM), OpenShift and Ramen,
-OCM's OpenAPI.
+"""API definitions of other projects, from their Go modules: CRDs of HyperShift, Open Cluster Management (ACM), OpenShift, MetalLB and
+Ramen, OCM's OpenAPI.
 
-`go.mod` in `go/upstream` and `go/ramen` pins the versions, `go.sum` their checksums. Go downloads a module once, into the user's module
-cache, and the definitions are read there; nothing of them is part of the collection. Installing them is up to the caller.
+`go.mod` in `go/upstream`, `go/metallb` and `go/ramen` pins the versions, `go.sum` their checksums. Go downloads a module once, into the
+user's module cache, and the definitions are read there; nothing of them is part of the collection. Installing them is up to the caller.
 """
 
 from __future__ import annotations
@@ -24,16 +24,19 @@ from .screen import UserError, stage
 
 @dataclass(frozen=True)
 class Module:
-    """A Go module that `go/upstream/go.mod` requires, and what is read from it."""
+    """A Go module that the `go.mod` in a folder of `go` requires, and what is read from it."""
 
     path: str
     title: str
+    pinned_in: str = "upstream"
 
 
 HYPERSHIFT = Module("github.com/openshift/hypershift/api", "HyperShift's CRDs")
 ACM = Module("open-cluster-management.io/api", "Open Cluster Management's CRDs")
 OCM = Module("github.com/openshift-online/ocm-sdk-go", "OpenShift Cluster Manager's OpenAPI description")
 OPENSHIFT = Module("github.com/openshift/api", "OpenShift's CRDs")
+# Some module proxies refuse this one. In a folder of its own it does not keep Go from the others.
+METALLB = Module("go.universe.tf/metallb", "MetalLB's CRDs", "metallb")
 RAMEN_TYPES = "github.com/ramendr/ramen/api/v1alpha1"
 
 
@@ -76,6 +79,12 @@ def route_crd() -> Object:
     return load_crd(folder(OPENSHIFT) / "route" / "v1" / "zz_generated.crd-manifests" / "routes.crd.yaml")
 
 
+def metallb_crds() -> list[Object]:
+    """MetalLB's address pools and their advertisement by ARP."""
+    bases = folder(METALLB) / "config" / "crd" / "bases"
+    return [load_crd(bases / f"metallb.io_{plural}.yaml") for plural in ("ipaddresspools", "l2advertisements")]
+
+
 @functools.cache
 def ocm_description() -> Path:
     """The OpenAPI description of OpenShift Cluster Manager's `clusters_mgmt/v1`, a JSON file."""
@@ -100,7 +109,7 @@ def ramen_crds() -> list[Object]:
 def _download(module: Module, **settings: str) -> subprocess.CompletedProcess[str]:
     command = [go_command(), "mod", "download", "-json", module.path]
     environment = os.environ | GO_SETTINGS | settings
-    return subprocess.run(command, cwd=SOURCES / "upstream", env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=SOURCES / module.pinned_in, env=environment, capture_output=True, text=True, check=False)
 
 
 def _failure(title: str, said: str) -> str:

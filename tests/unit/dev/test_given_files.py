@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PLUGIN = "ansible_collections.openfleet.clusters.tests.given_files"
 TESTS = """
 import pytest
@@ -22,9 +24,18 @@ def test_complete():
 """
 
 
-def run(folder: Path, *options: str) -> list[str]:
-    """The lines that pytest writes about the tests above."""
-    (folder / "test_some.py").write_text(TESTS)
+METALLB = """
+import pytest
+
+@pytest.mark.metallb_crds
+def test_metallb(metallb_crds):
+    assert [crd["spec"]["names"]["kind"] for crd in metallb_crds] == ["IPAddressPool", "L2Advertisement"]
+"""
+
+
+def run(folder: Path, *options: str, tests: str = TESTS) -> list[str]:
+    """The lines that pytest writes about the tests."""
+    (folder / "test_some.py").write_text(tests)
     plugins = ("-p", PLUGIN, "-p", "no:pytest-ansible", "-p", "no:cacheprovider")
     command = [sys.executable, "-m", "pytest", *plugins, f"--rootdir={folder}", *options, "test_some.py"]
     result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -48,3 +59,10 @@ def test_file_that_was_given_is_used_and_not_missing(tmp_path: Path) -> None:
     crd = '{"kind": "CustomResourceDefinition", "spec": {"group": "osac.openshift.io"}}'
     (tmp_path / "osac.openshift.io_clusterorders.yaml").write_text(crd)
     assert not any("stand-in" in line for line in run(tmp_path, f"--osac-crds={tmp_path}"))
+
+
+def test_module_that_a_proxy_refuses_is_named_and_a_stand_in_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOMODCACHE", str(tmp_path / "modules"))  # nothing was downloaded before
+    monkeypatch.setenv("GOPROXY", (tmp_path / "proxy").as_uri())
+    lines = run(tmp_path, tests=METALLB)
+    assert any("test_metallb" in line and "the Go proxy refuses" in line for line in lines)
