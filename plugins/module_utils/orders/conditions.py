@@ -150,13 +150,16 @@ def deleting(order: ClusterOrder, observed: ObservedState, report: Outcome | Non
     return ConditionState(TRUE, DELETING_CLUSTER if requested else "Requested", message)
 
 
-def merged(order: ClusterOrder, cluster: ObservedCluster, states: dict[str, ConditionState], now: datetime) -> list[Object]:
+def merged(
+    order: ClusterOrder, cluster: ObservedCluster, report: Outcome | None, states: dict[str, ConditionState], now: datetime
+) -> list[Object]:
     """The order's conditions with ours updated in place; new ones come last, and those of other controllers stay unchanged.
 
     Beside an external controller the conditions in `order.status` are ours only, so another one among them is a copy and is dropped.
     """
     beside = order.names.external_controller
     dropped = {kind for kind in GITOPS if kind not in states}  # the order has used them before
+    was_run = report is not None and report.step == "post_install" and report.finished
     result: dict[str, Object] = {
         item["type"]: item
         for item in order.status.get("conditions", [])
@@ -167,8 +170,8 @@ def merged(order: ClusterOrder, cluster: ObservedCluster, states: dict[str, Cond
         same = before.get("status") == state.status
         if kind == "TemplateApplied" and same and state.status == TRUE and _is_of_another_cluster(before, cluster):
             same = False  # applied to the previous cluster, now to this one
-        if kind in GITOPS and state.reason == MISSING != before.get("reason"):
-            same = False  # how long it is missing decides when it is applied again, and it has failed before
+        if kind in GITOPS and state.reason == MISSING and (before.get("reason") != MISSING or was_run):
+            same = False  # how long it is missing since it was applied decides when it is applied again
         result[kind] = {
             "type": kind,
             "status": state.status,

@@ -76,7 +76,7 @@ def derive_status(
         "phase": _phase(order, states, cluster.updating, failure),
         "observedGeneration": order.generation,
         "configVersion": config_version(order) if applied else None,
-        "conditions": conditions.merged(order, cluster, states, now),
+        "conditions": conditions.merged(order, cluster, report, states, now),
         "clusterReference": _cluster_reference(order, observed),
         "provider": _provider(order, cluster, report),
         "nodeRequests": existing_nodes(cluster.node_sets),

@@ -99,6 +99,15 @@ def test_what_fails_before_it_is_missing_is_applied_again_no_sooner() -> None:
     assert [next_action(again, HEALTHY, at(minutes)) for minutes in (16, 20.9, 21)] == [None, None, "post_install"]
 
 
+def test_what_is_missing_again_when_a_run_ends_is_applied_again_no_sooner() -> None:
+    missing = ConditionState("False", "Missing", "GitRepository flux-system: it does not exist")
+    once = with_status(step(installed()), seen(**states(missing)), at(2))
+    assert next_action(once, HEALTHY, at(7)) == "post_install"
+    # It is deleted before the run observes it.
+    again = with_status(step(once, missing, 8), seen(**states(missing)), at(9))
+    assert [next_action(again, HEALTHY, at(minutes)) for minutes in (9, 12.9, 13)] == [None, None, "post_install"]
+
+
 def test_what_flux_works_on_changes_no_phase() -> None:
     ready = step(installed())
     working = with_status(ready, seen(**states(WORKING)), at(2))
