@@ -68,7 +68,7 @@ def _checked(item: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _deployment(item: Object) -> tuple[str, str, str]:
-    status = item.get("status") or {}
+    status = _mapping(item, "status")
     ready, wanted, is_current = _replicas(item, "availableReplicas")
     is_rolled_out = is_current and _count(status, "updatedReplicas") >= wanted
     failed = next((each for each in _conditions(item) if each.get("reason") == "ProgressDeadlineExceeded"), None)
@@ -76,7 +76,7 @@ def _deployment(item: Object) -> tuple[str, str, str]:
 
 
 def _stateful_set(item: Object) -> tuple[str, str, str]:
-    status = item.get("status") or {}
+    status = _mapping(item, "status")
     ready, wanted, is_current = _replicas(item, "readyReplicas")
     is_rolled_out = is_current and status.get("currentRevision") == status.get("updateRevision")
     return _health(ready >= wanted and is_rolled_out, None), f"{ready}/{wanted}", ""
@@ -84,11 +84,11 @@ def _stateful_set(item: Object) -> tuple[str, str, str]:
 
 def _flux(item: Object) -> tuple[str, str, str]:
     """An object of Flux, which reports Ready for a generation. One that waits for another object has not failed."""
-    if (item.get("spec") or {}).get("suspend") is True:
+    if _mapping(item, "spec").get("suspend") is True:
         return SUSPENDED, "", "Suspended"
     found: Object = next((each for each in _conditions(item) if each.get("type") == "Ready"), {})
     generation = item["metadata"].get("generation")
-    is_current = (item.get("status") or {}).get("observedGeneration") == generation
+    is_current = _mapping(item, "status").get("observedGeneration") == generation
     # Flux counts a generation as observed only after a success, so a failure has that of its condition.
     is_of_now = found.get("observedGeneration", generation) == generation
     failed = found if found.get("status") == "False" and is_of_now and found.get("reason") != WAITING_REASON else None
@@ -101,9 +101,9 @@ def _health(is_healthy: bool, failed: Object | None) -> str:
 
 def _replicas(item: Object, field: str) -> tuple[int, int, bool]:
     """How many are ready and wanted, and whether the controller has observed the present spec."""
-    status = item.get("status") or {}
+    status = _mapping(item, "status")
     is_current = _count(status, "observedGeneration") >= _count(item["metadata"], "generation")
-    return _count(status, field), _count(item.get("spec") or {}, "replicas", 1), is_current
+    return _count(status, field), _count(_mapping(item, "spec"), "replicas", 1), is_current
 
 
 def _count(content: Mapping[str, Any], name: str, default: int = 0) -> int:
@@ -112,7 +112,14 @@ def _count(content: Mapping[str, Any], name: str, default: int = 0) -> int:
 
 
 def _conditions(item: Object) -> list[Object]:
-    return [each for each in (item.get("status") or {}).get("conditions") or () if isinstance(each, dict)]
+    found = _mapping(item, "status").get("conditions")
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def _mapping(item: Object, name: str) -> Object:
+    """A tenant may define kinds of these names, whose objects have anything there."""
+    value = item.get(name)
+    return value if isinstance(value, dict) else {}
 
 
 KINDS: Mapping[tuple[str, str], Callable[[Object], tuple[str, str, str]]] = {

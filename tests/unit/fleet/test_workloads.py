@@ -51,7 +51,11 @@ def ready(status: str, **condition: Any) -> dict[str, Any]:
         ("HelmRelease", {}, ready("False", reason="DependencyNotReady"), ("Progressing", "", "because")),
         ("Kustomization", {}, ready("False", reason="DependencyNotReady", observedGeneration=2), ("Progressing", "", "because")),
         ("HelmRelease", {"suspend": True}, ready("False"), ("Suspended", "", "Suspended")),
+        # A tenant may write anything into the status of objects in the cluster.
         ("Kustomization", {}, {"conditions": ["odd"]}, ("Progressing", "", "")),
+        ("Kustomization", {}, {"conditions": 5}, ("Progressing", "", "")),
+        ("HelmRelease", "odd", "odd", ("Progressing", "", "")),
+        ("Deployment", "odd", "odd", ("Progressing", "0/1", "")),
     ],
 )
 def test_health_is_that_of_the_present_generation(kind: str, spec: Any, status: Any, expected: tuple[str, str, str]) -> None:

@@ -149,6 +149,7 @@ LOCK = ProfilesLock(
     {"acme": LockedRepository("https://charts.example.com")},
 )
 NOT_APPLIED = ("Unknown", "ProfilesProgressing", "HelmRelease web: not applied yet")
+NOT_STARTED = ("Unknown", "ProfilesProgressing", "HelmRelease web: installation not started yet")
 
 
 def release(name: str, **report: Any) -> Object:
@@ -168,6 +169,11 @@ def release(name: str, **report: Any) -> Object:
         ([release("base")], False, NOT_APPLIED),
         # A release that exists is being upgraded, however old it is.
         ([release("base"), {"metadata": {"name": "web"}}], True, NOT_APPLIED),
+        # A tenant may write anything into the status of objects in the cluster.
+        *(
+            ([release("base"), release("web") | {"status": odd}], True, NOT_STARTED)
+            for odd in ("odd", {"conditions": ["odd", 1]}, {"conditions": 5})
+        ),
     ],
 )
 def test_a_release_that_was_applied_and_does_not_exist_is_missing(releases: list[Object], is_applied: bool, expected: Any) -> None:

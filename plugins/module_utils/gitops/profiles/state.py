@@ -36,7 +36,7 @@ class ProfileState:
 
 def profile_states(lock: ProfilesLock, releases: Iterable[Object]) -> list[ProfileState]:
     """The state of every release of the lock, from the lowest layer to the highest."""
-    observed = {release["metadata"]["name"]: release for release in releases}
+    observed = {str(release["metadata"].get("name")): release for release in releases}
     return [_state(item, lock, observed.get(item.name)) for item in lock.profiles]
 
 
@@ -62,13 +62,16 @@ def _state(item: LockedProfile, lock: ProfilesLock, release: Object | None) -> P
     def state(stage: Stage, message: str = "") -> ProfileState:
         return ProfileState(item.name, item.layer, item.version, stage, message)
 
-    metadata = (release or {}).get("metadata") or {}
-    if release is None or (metadata.get("labels") or {}).get(REVISION_LABEL) != lock.revisions[item.name]:
+    # A tenant administers the cluster, and its objects may have anything as their status.
+    metadata = _mapping((release or {}).get("metadata"))
+    if release is None or _mapping(metadata.get("labels")).get(REVISION_LABEL) != lock.revisions[item.name]:
         return state("progressing", "not applied yet")
     if metadata.get("deletionTimestamp"):
         return state("progressing", "being deleted")
-    status = release.get("status") or {}
-    ready: Object = next((each for each in status.get("conditions") or [] if each.get("type") == "Ready"), {})
+    status = _mapping(release.get("status"))
+    conditions = status.get("conditions")
+    known = conditions if isinstance(conditions, list) else []
+    ready: Object = next((each for each in known if isinstance(each, dict) and each.get("type") == "Ready"), {})
     if ready.get("observedGeneration", metadata.get("generation")) != metadata.get("generation"):
         return state("progressing", "Flux has not observed its new spec yet")
     message = str(ready.get("message") or "")
@@ -82,3 +85,7 @@ def _state(item: LockedProfile, lock: ProfilesLock, release: Object | None) -> P
     if ready.get("status") == TRUE and status.get("observedGeneration") == metadata.get("generation"):
         return state("ready", message)
     return state("progressing", message or "installation not started yet")
+
+
+def _mapping(value: object) -> Object:
+    return value if isinstance(value, dict) else {}
