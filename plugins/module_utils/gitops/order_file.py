@@ -106,7 +106,21 @@ def read(text: str) -> Object:
     metadata = item.get("metadata")
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str) or not isinstance(metadata.get("namespace"), str):
         raise Invalid(f"The {KIND} of the file has no name or no namespace.", [])
+    if wrong := _wrong_type(item.get("spec") or {}, metadata):
+        raise Invalid(f"The {KIND} of the file has {wrong} of another type than orders have.", [])
     return item
+
+
+def _wrong_type(spec: Object, metadata: Object) -> str:
+    """The first field that this module reads and that has another type; an empty text where there is none."""
+    texts = {"templateID": spec.get("templateID"), "templateParameters": spec.get("templateParameters")}
+    mappings = {"labels": metadata.get("labels"), "annotations": metadata.get("annotations")}
+    nodes = spec.get("nodeRequests") or []
+    wrong = [name for name, value in texts.items() if not isinstance(value or "", str)]
+    wrong += [name for name, value in mappings.items() if not isinstance(value or {}, dict)]
+    if not isinstance(nodes, list) or not all(isinstance(each, dict) and isinstance(each.get("numberOfNodes"), int) for each in nodes):
+        wrong.append("nodeRequests")
+    return wrong[0] if wrong else ""
 
 
 def differences(left: Object, right: Object) -> list[str]:

@@ -90,6 +90,28 @@ def test_what_is_no_file_of_an_order(text: str) -> None:
         read(text)
 
 
+@pytest.mark.parametrize(
+    ("section", "odd"),
+    [
+        ("spec", {"templateID": {"a": 1}}),
+        ("spec", {"templateParameters": {"pull_secret": "x"}}),
+        ("spec", {"nodeRequests": 3}),
+        ("spec", {"nodeRequests": ["fc430"]}),
+        ("spec", {"nodeRequests": [{"resourceClass": "fc430"}, {"resourceClass": "fc430", "numberOfNodes": 1}]}),
+        ("metadata", {"labels": ["team"]}),
+        ("metadata", {"annotations": "x"}),
+    ],
+)
+def test_a_file_with_a_field_of_another_type_is_invalid_and_does_not_end_the_comparison(section: str, odd: Any) -> None:
+    item = order()
+    text = yaml.safe_dump(item | {section: item[section] | odd})
+    (found,) = find_drift({"orders/team/demo.yaml": text}, "orders", [HubOrder(order())])
+    assert (found.state, found.hub) == (
+        "InvalidFile",
+        [f"The ClusterOrder of the file has {next(iter(odd))} of another type than orders have."],
+    )
+
+
 def order(**change: Any) -> Any:
     item = merge(WANTED, API, None)
     return item | {"spec": item["spec"] | change}
