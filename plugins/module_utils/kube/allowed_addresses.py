@@ -17,6 +17,8 @@ Address: TypeAlias = "ipaddress.IPv4Address | ipaddress.IPv6Address"
 Network: TypeAlias = "ipaddress.IPv4Network | ipaddress.IPv6Network"
 
 NAME = re.compile(r"(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+# The characters of a name. The zone of an IPv6 address can end like a name, as in 2001:db8::1%.example.com.
+NAME_CHARACTERS = re.compile(r"[-a-z0-9_.]+")
 # Loopback, link-local, private and reserved: a cluster's Pods and Services, the metadata service of a cloud, the machine itself. An
 # address in one of them needs an entry within it. 0.0.0.0/0 is none, and neither is the name of a host, which can point anywhere.
 INTERNAL: tuple[Network, ...] = tuple(
@@ -76,6 +78,8 @@ class AllowedAddresses:
     def allow_name(self, host: str) -> bool:
         """Whether the name is listed."""
         name = host.lower().rstrip(".")
+        if not NAME_CHARACTERS.fullmatch(name):
+            return False
         return any(name == entry or (entry.startswith("*.") and name.endswith(entry[1:])) for entry in self.names)
 
     def allow_host(self, host: str) -> bool:

@@ -240,7 +240,7 @@ def _class_of(error: Exception) -> str:
 def _date(response: urllib3.BaseHTTPResponse) -> datetime.datetime | None:
     try:
         return email.utils.parsedate_to_datetime(response.headers["Date"]).astimezone(datetime.UTC)
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, OverflowError):  # the last one for a year or a zone beyond all calendars
         return None
 
 

@@ -24,6 +24,8 @@ HOST = "api.example.com"
         (["*.example.com"], HOST, "203.0.113.7", True),
         (["*.example.com"], "example.com", "203.0.113.7", False),
         (["*.example.com"], "badexample.com", "203.0.113.7", False),
+        # An address with a zone that ends like a name.
+        (["*.example.com"], "2001:db8::1%.example.com", "2001:db8::1%.example.com", False),
         # Internal addresses need an entry that is internal itself.
         (["0.0.0.0/0", "::/0", HOST], HOST, "127.0.0.1", False),
         (["0.0.0.0/0", "::/0", HOST], HOST, "10.96.0.1", False),
@@ -54,6 +56,8 @@ def test_address_is_allowed_by_an_entry_of_its_own_kind(entries: list[str], host
     [
         ([HOST], f"{HOST.upper()}.", True),
         (["*.example.com"], HOST, True),
+        (["*.example.com"], "2001:db8::1%25.example.com", False),
+        (["*.example.com"], "evil.test%2f.example.com", False),
         (["203.0.113.0/24"], "203.0.113.7", True),
         (["203.0.113.0/24"], "203.0.114.7", False),
         (["2001:db8::/32"], "2001:db8::1", True),

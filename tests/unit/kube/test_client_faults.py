@@ -372,7 +372,7 @@ def test_the_time_is_the_servers_and_goes_on_between_answers_and_in_sleep(
     assert len(server.seen) == 1, "it is not asked for again"
 
 
-@pytest.mark.parametrize("date", ["yesterday", " "])
+@pytest.mark.parametrize("date", ["yesterday", " ", "Fri, 31 Dec 9999 23:59:59 -0100", "Tue, 01 Jan 2030 00:00:00 +99999999999999999999"])
 def test_without_a_date_there_is_no_time(date: str, server: FaultyServer, kube: Kube) -> None:
     server.date = date  # type: ignore[attr-defined]
     assert kube.server_time() is None

@@ -129,6 +129,20 @@ def test_an_order_refers_to_a_limited_number_of_secrets(tmp_path: Path) -> None:
     assert problem == f"parameter words[{MAX_SECRETS}] refers to one Secret more than the {MAX_SECRETS} that an order can have"
 
 
+def test_values_beyond_the_limit_are_not_read(tmp_path: Path) -> None:
+    asked: list[SecretRef] = []
+
+    def counted(reference: SecretRef) -> str:
+        asked.append(reference)
+        return read(reference)
+
+    given = json.dumps({"words": [ref("long")] * 1000})
+    with pytest.raises(InvalidOrder) as caught:
+        check(a_template(tmp_path, OPTIONS), given, read_secret=counted)
+    assert caught.value.problems == [f"the values of Secrets are longer than {MAX_BYTES:,} bytes at parameter words[1]"]
+    assert len(asked) == 2
+
+
 def test_secrets_that_are_missing_are_one_error_that_can_end_by_itself(tmp_path: Path) -> None:
     with pytest.raises(SecretsMissing) as caught:
         checked(tmp_path, token=ref("gone"), number=ref("lost"))
