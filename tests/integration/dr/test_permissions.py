@@ -94,7 +94,7 @@ class Account:
         return f"{self._site_namespace}-{self._name}-without-{permission.verb}-{permission.resource.replace('/', '-')}"
 
     def note(self, text: str) -> None:
-        """What a person has been told. A permission that it names is there from now on."""
+        """What was reported to a person. A permission that it names is there from now on."""
         with self._mutex:
             self.open = {missing for missing in self.open if not re.search(text_of(missing, self._name, self._site_namespace), text)}
 
@@ -114,7 +114,7 @@ def _binding(name: str, role: str, subject: dict[str, str]) -> Object:
 
 
 class Site:
-    """Two clusters whose accounts are recorded, and all that a person has been told."""
+    """Two clusters whose accounts are recorded, and all that was reported to a person."""
 
     def __init__(self, dr: Recovery, caplog: pytest.LogCaptureFixture) -> None:
         self.dr = dr

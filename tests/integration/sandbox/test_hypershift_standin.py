@@ -80,7 +80,7 @@ def test_nodes_follow_the_replicas_and_the_release(hub: Access, namespace: str, 
     for target in ("hostedcluster/demo", "nodepool/workers"):
         hub.kubectl("patch", target, "-n", namespace, "--type=merge", "-p", image)
     # kubectl does not wait for an entry of a list that is too short yet.
-    until(lambda: len(hub.get("hostedcluster", "demo", "-n", namespace)["status"]["version"]["history"]) == 2, "the release is seen")
+    until(lambda: len(hub.get("hostedcluster", "demo", "-n", namespace)["status"]["version"]["history"]) == 2, "the release is observed")
     hub.wait("hostedcluster/demo", "-n", namespace, "--for=jsonpath={.status.version.history[0].state}=Completed")
     hub.wait("nodepool/workers", "-n", namespace, "--for=jsonpath={.status.version}=4.17.1")
     history = hub.get("hostedcluster", "demo", "-n", namespace)["status"]["version"]["history"]

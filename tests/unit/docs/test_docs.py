@@ -74,9 +74,9 @@ PACKAGES = sorted(path.parent for path in LIBRARY.rglob("__init__.py") if path.p
 WIDTH, MOST_BOXES = 120, 15
 # Words for which Kubernetes and Ansible have their own: reconcile, observe, cache, pending, release, skip, permission, fix.
 UNUSUAL = re.compile(
-    r"\b(take[ns]? up|puts? down|carr(y|ies|ied) (\w+ ){0,2}out|mirror(s|ed)?|wish(es)?|gives? back|given back|left alone"
-    r"|door|intake|keeper|rights|is well|whoever|nobody|somebody|anybody|everybody|someone|mend(s|ed)?|go(es)? away|be told|anew"
-    r"|looks? at|looked at)\b",
+    r"\b(take[ns]? up|took up|put(s|ting)? down|carr(y|ies|ied) (\w+ ){0,2}out|looker|world|is seen|mirror(s|ed)?|wish(es)?"
+    r"|gives? back|given back|gave back|the lead|left alone|doors?|intakes?|keepers?|rights|is well|whoever|nobody|somebody|anybody"
+    r"|everybody|someone|mend(s|ed)?|go(es)? away|went away|gone away|be told|anew|looks? at|looked at)\b",
     re.IGNORECASE,
 )
 # Where a word of these is right, as it is that of something else: path, word, reason.
@@ -397,6 +397,20 @@ def rows(page: Page, heading: str) -> set[str]:
     return {name for cell in re.findall(r"^\|([^|]*)\|", section, re.MULTILINE) for name in re.findall(r"`([^`]+)`", cell)}
 
 
+def test_read_me_counts_templates_event_sources_and_rulebooks() -> None:
+    numbers = ("four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+    sources = list((ROOT / "extensions/eda/plugins/event_source").glob("*.py"))
+    counted = {"cluster templates": len(TEMPLATES), "event sources": len(sources), "rulebooks": len(RULEBOOKS)}
+    introduction = " ".join(read(ROOT / "README.md").text.partition("\n## ")[0].split())
+    assert [what for what, count in counted.items() if f"{numbers[count - 4]} {what}" not in introduction] == []
+
+
+def test_tutorial_shows_every_task_of_its_template() -> None:
+    tasks = yaml.safe_load((ROOT / "roles/ocp_4_17_small/tasks/install.yml").read_text(encoding="utf-8"))
+    shown = re.findall(r"^TASK \[openfleet\.clusters\.ocp_4_17_small : (.+)\] \*+$", read(ROOT / "docs/tutorial.md").text, re.MULTILINE)
+    assert shown == [task["name"] for task in tasks]
+
+
 def test_read_me_lists_every_playbook_module_plugin_and_template() -> None:
     listed = rows(read(ROOT / "README.md"), "What it brings") - {"openfleet.clusters."}
     assert listed == PLAYBOOKS | RULEBOOKS | MODULES | PLUGINS | TEMPLATES
@@ -498,6 +512,15 @@ def test_guide_for_contributors_names_files_that_exist() -> None:
     paths = [path for line in rows_of_tasks for path in re.findall(r"`([\w./]+)`", line) if "/" in path]
     assert len(rows_of_tasks) == 6
     assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize(("task", "option", "module"), [("S3 expiry", "ttl", "s3_lock"), ("lock's duration", "duration", "cluster_lock")])
+def test_guide_for_contributors_names_every_default_of_a_lease(task: str, option: str, module: str) -> None:
+    row = next(line for line in read(ROOT / "CONTRIBUTING.md").text.splitlines() if line.startswith("| ") and task in line)
+    sources = sorted((ROOT / "extensions/eda/plugins/event_source").glob("*.py"))
+    documented = [path for path in sources if re.search(rf"^  {option}:$", path.read_text(encoding="utf-8"), re.MULTILINE)]
+    paths = [ROOT / "plugins/modules" / f"{module}.py", *documented]
+    assert [path for path in paths if f"`{path.relative_to(ROOT)}`" not in row] == []
 
 
 def test_guide_for_contributors_lists_every_gate() -> None:

@@ -163,7 +163,7 @@ BY_HAND: dict[str, tuple[str, str, str, Object]] = {
 
 
 @pytest.mark.parametrize("change", BY_HAND)
-def test_change_made_by_hand_is_seen_and_reverted(change: str, site: Site) -> None:
+def test_change_made_by_hand_is_observed_and_reverted(change: str, site: Site) -> None:
     content = document()
     content["controller_templates"][0] |= {"limit": "localhost", "description": "ours"}
     site.configure(content)
