@@ -150,6 +150,15 @@ def bad_links(page: Page) -> Iterator[str]:
             yield f"{link}: there is no such heading"
 
 
+def incomplete_contents(page: Page) -> Iterator[str]:
+    """A page that begins with a list of its sections lists all of them, in their order."""
+    introduction, *sections = re.split(r"^## +", page.prose, flags=re.MULTILINE)
+    listed = re.findall(r"^- \[(.+)\]\(#", introduction, re.MULTILINE)
+    titles = [section.partition("\n")[0] for section in sections]
+    if listed and listed != titles:
+        yield f"the list of sections differs from the headings: {titles}"
+
+
 def bad_make_targets(page: Page) -> Iterator[str]:
     known = set(TARGET.findall((ROOT / "Makefile").read_text()))
     for code in page.code:
@@ -257,7 +266,7 @@ def unusual_names(text: str) -> set[str]:
     return {found[0].lower() for found in UNUSUAL.finditer(WORDS_OF_NAMES.sub(" ", text))}
 
 
-CHECKS = [bad_links, bad_make_targets, bad_sandbox_commands, bad_yaml, bad_names, bad_variables, bad_options]
+CHECKS = [bad_links, incomplete_contents, bad_make_targets, bad_sandbox_commands, bad_yaml, bad_names, bad_variables, bad_options]
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -302,6 +311,7 @@ def test_unusual_name_is_found(text: str) -> None:
         (bad_links, "# Title\n\n[a](#other)"),
         (bad_links, "```text\n# Title\n```\n\n[a](#title)"),
         (bad_links, "[a](CONTRIBUTING.md#no-such-heading)"),
+        (incomplete_contents, "- [One](#one)\n\n## One\n## Two"),
         (bad_make_targets, "Run `make absent`."),
         (bad_make_targets, "Run `make PYTHON=python3 absent`."),
         (bad_make_targets, "```shell\nmake test\nmake absent\n```"),
