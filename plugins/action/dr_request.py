@@ -73,13 +73,16 @@ class ActionModule(DrAction):
         if drpc is None:
             return {"plan": ["create the DRPlacementControl"] if parameters["request"] == ask.PROTECT else [], "obstacles": []}
         deleting = parameters["request"] == ask.UNPROTECT
+        copy = read_intent(drpc)
         planned = self.reconciler(kube, store, parameters).plan(
-            workload, lambda intent: replace(intent, deleting=True) if deleting else ask.with_change(intent, change)
+            workload, lambda intent: replace(intent, deleting=True) if deleting else ask.with_change(intent, copy, change)
         )
         if planned is None:
             return {"plan": [], "obstacles": []}
-        passed, actions, obstacles = would_do(planned[1])
-        return {"plan": [*passed, *actions], "obstacles": obstacles}
+        view, steps = planned
+        passed, actions, obstacles = would_do(steps)
+        unread = [] if deleting or not change or view.state.is_deleted else ask.unread(view.recorded, copy)
+        return {"plan": [*passed, *actions], "obstacles": unread + obstacles}
 
     def _wait(self, kube: Kube, store: ObjectStore, workload: WorkloadRef, parameters: dict[str, Any]) -> Object:
         """Poll until it is done, and show each change."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..common.types import Object
 from ..kube.errors import KubeError
-from .copies import Ask, Asked, asks_for_nothing
+from .copies import Ask, Asked, asks_for_nothing, is_read_under
 from .kinds import DRPC, RAMEN
 from .model import Intent
 from .readers import read_intent
@@ -98,10 +98,11 @@ def shown_by(ask: Ask) -> Object:
     return {name: value or None for name, value in fields.items()}
 
 
-def with_change(intent: Intent, change: Mapping[str, Any]) -> Intent:
-    """The intent after the change of the spec, for a plan."""
-    given = {"action": intent.action, "preferredCluster": intent.preferred, "failoverCluster": intent.failover, "dryRun": intent.dry_run}
-    spec = given | dict(change)
+def with_change(intent: Intent, copy: Intent, change: Mapping[str, Any]) -> Intent:
+    """The intent after the change of the spec of this copy, for a plan. The copy may show another request than the one in effect."""
+    if not change:
+        return intent
+    spec = shown_by(Ask.of(copy)) | dict(change)
     return replace(
         intent,
         generation=intent.generation + 1,
@@ -109,7 +110,18 @@ def with_change(intent: Intent, change: Mapping[str, Any]) -> Intent:
         preferred=str(spec["preferredCluster"] or ""),
         failover=str(spec["failoverCluster"] or ""),
         dry_run=bool(spec["dryRun"]),
+        disputed=False,
     )
+
+
+def unread(asked: Asked, copy: Intent) -> list[str]:
+    """Why a change of this copy would ask for nothing, as obstacles of a plan."""
+    if not asked.number or asked.deleting or is_read_under(asked, copy):
+        return []
+    return [
+        f"No leader has read the DRPlacementControl of this cluster under request {asked.number}, {asked.ask}: a change that it reads first"
+        " asks for nothing. Wait until the condition RequestAccepted has another reason than NotReadYet."
+    ]
 
 
 def is_done(request: str, ask: Ask, asked: Asked, state: State) -> bool:

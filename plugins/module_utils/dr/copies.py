@@ -135,6 +135,11 @@ def standing(asked: Asked, copy: Intent, leader: str) -> ConditionState:
     )
 
 
+def is_read_under(asked: Asked, copy: Intent) -> bool:
+    """Whether the copy was read under the request in effect: only then does a change of it count."""
+    return bool(_seen_under(asked, copy))
+
+
 def asks_for_nothing(asked: Asked, copy: Intent) -> bool:
     """Whether the copy shows another request than the one in effect, and no leader will follow it before it changes again."""
     if not asked.number or asked.deleting or Ask.of(copy) == asked.ask:
@@ -165,8 +170,12 @@ def _is_newer(asked: Asked, name: str, copy: Intent) -> bool:
 
 def _is_read(asked: Asked, copy: Intent) -> bool:
     """Whether the copy was read as it is, under the request in effect."""
-    read = next((seen for seen in asked.seen.values() if seen.uid == copy.uid), None)
-    return read is not None and (read.number, read.ask) == (asked.number, Ask.of(copy))
+    return any(seen.ask == Ask.of(copy) for seen in _seen_under(asked, copy))
+
+
+def _seen_under(asked: Asked, copy: Intent) -> list[Seen]:
+    """A copy can be known twice: also as that of no member, from before the name of its cluster was known."""
+    return [seen for seen in asked.seen.values() if seen.uid == copy.uid and seen.number == asked.number]
 
 
 def _seen(asked: Asked, name: str, copy: Intent) -> Seen:

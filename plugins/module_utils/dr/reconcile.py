@@ -274,7 +274,7 @@ class _Run:
         state, recorded = State.from_document(document), asked_of(document.intent)
         own = self.observer.own_copy()
         base = self._base(own, state, recorded)
-        policy = self._policy(base, state) if base else bare_policy(recorded, state)
+        policy = self.policy(base, state) if base else bare_policy(recorded, state)
         observed = self.observer.members(policy.clusters, own, read_intent(base) if base else None, recorded)
         asked = accept(recorded, observed.intents, ended=state.is_deleted)
         if base is None and not (state.is_deleted or state.phase == Phase.DELETING):
@@ -298,10 +298,12 @@ class _Run:
         left = [item for item in [own, *found] if item and item["metadata"]["uid"] not in recorded.retired]
         return next(iter([*fresh, *left]), None)
 
-    def _policy(self, drpc: Object, state: State) -> Policy:
+    def policy(self, drpc: Object, state: State) -> Policy:
         registered = self.observer.registered()
+        # A plan goes on to what is decided on a fence.
+        recent = state.is_settled and self.write
         return self.observer.policy(
-            drpc, lambda item, clusters: validate(self.kube, item, clusters, registered, write=self.write), recent=state.is_settled
+            drpc, lambda item, clusters: validate(self.kube, item, clusters, registered, write=self.write), recent=recent
         )
 
 

@@ -12,10 +12,12 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.ask import (
     is_done,
     new_drpc,
     spec_change,
+    unread,
     with_change,
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.copies import Ask, Asked, Seen
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import Intent
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.readers import read_intent
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import TEST, Request, State
 
 MOVED = State(phase="FailedOver", progression="Cleaning Up", home="west", last_action="Failover")
@@ -117,8 +119,26 @@ def test_failover_that_a_disputed_copy_shows_already_is_asked_for_by_a_change() 
 
 def test_plan_is_made_for_the_changed_spec() -> None:
     intent = Intent("shop", "db", "uid", 4, action="Failover", preferred="east", failover="west", dry_run=True)
-    assert with_change(intent, {"action": None, "dryRun": None}) == replace(intent, generation=5, action="", dry_run=False)
-    assert with_change(intent, {"dryRun": None}).failover == "west"
+    assert with_change(intent, intent, {"action": None, "dryRun": None}) == replace(intent, generation=5, action="", dry_run=False)
+    assert with_change(intent, intent, {"dryRun": None}).failover == "west"
+
+
+def test_plan_is_made_for_what_the_changed_copy_shows_and_not_for_the_request_in_effect() -> None:
+    copy = read_intent(on_west(**ON_WEST))
+    in_effect = replace(NUMBER_3.apply_to(copy), disputed=True)
+    change = spec_change("test_failover", on_west(**ON_WEST), MOVED, {"cluster": "west"})
+    planned = with_change(in_effect, copy, change)
+    assert change == {"dryRun": True}
+    assert (planned.action, planned.target, planned.dry_run) == ("Failover", "west", True)
+    assert planned.generation > in_effect.generation and not planned.disputed
+    assert with_change(in_effect, copy, {}) == in_effect, "without a change the copy asks for nothing"
+
+
+def test_change_of_a_copy_that_no_leader_has_read_under_the_request_in_effect_is_an_obstacle() -> None:
+    copy = read_intent(on_west(**ON_WEST))
+    assert not unread(NUMBER_3, copy) and not unread(Asked(), copy)
+    before = replace(NUMBER_3, seen=NUMBER_3.seen | {"west": Seen("uid-west", 2, 2, FAILED_OVER)})
+    assert "under request 3, Relocate to east: a change that it reads first asks for nothing" in unread(before, copy)[0]
 
 
 ASK = Ask("Failover", "east", "west")

@@ -113,6 +113,16 @@ def test_copy_that_the_leader_has_not_read_is_not_shown_as_accepted() -> None:
     assert standing(asked, back, "east").reason == "Accepted"
 
 
+def test_copy_that_was_read_before_the_name_of_its_cluster_was_known_is_accepted() -> None:
+    other = changed(WEST, "Relocate", "west")
+    asked = accept(begun("east"), {"": WEST, "east": changed(EAST, "Relocate", "west")}, ended=False)
+    asked = accept(asked, {"west": other, "east": changed(changed(EAST, "Relocate", "west"), "Relocate", "east")}, ended=False)
+    assert (asked.seen[""].number, asked.seen["west"].number) == (2, 3)
+    back = replace(WEST, generation=3, action="Relocate", preferred="east")
+    asked = accept(asked, {"west": back}, ended=False)
+    assert standing(asked, back, "east").reason == "Accepted"
+
+
 def superseded() -> tuple[Asked, dict[str, Intent]]:
     """Failover to west was asked on west, then Relocate to east on east."""
     copies = {"east": EAST, "west": changed(WEST, "Failover", "west")}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import WorkloadRef
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import Intent, Observations, Policy
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.reconcile import plan_steps, would_do
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.reconcile import _Run, plan_steps, would_do
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import State
 
 from . import samples
@@ -72,3 +75,21 @@ def test_check_says_what_would_happen_and_what_stands_in_its_way(
     assert passed is None or given[0] == passed
     assert actions is None or given[1] == actions
     assert obstacle in " ".join(given[2]) if obstacle else given[2] == []
+
+
+@pytest.mark.parametrize(
+    ("write", "state", "recent"), [(False, settled(), False), (True, settled(), True), (True, in_progress("Failover", "Check"), False)]
+)
+def test_plan_reads_the_fences_that_a_request_would_wait_for(write: bool, state: State, recent: bool) -> None:
+    class Policies:
+        def registered(self) -> list[str]:
+            return []
+
+        def policy(self, _drpc: object, _validate: object, **given: bool) -> Policy:
+            read.append(given)
+            return samples.policy("")
+
+    read: list[dict[str, bool]] = []
+    unused = cast("Any", None)
+    _Run(unused, unused, unused, cast("Any", Policies()), WorkloadRef("shop", "db"), write).policy({}, state)
+    assert read == [{"recent": recent}]
