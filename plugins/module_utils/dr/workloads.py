@@ -75,7 +75,10 @@ def starts(items: Iterable[Object]) -> list[list[Write]]:
 
     So a start that is cut off between two writes is known as such: without a note, a controller may have no replicas on purpose.
     """
-    idle = [item for item in items if is_idle(item)]
+    items = list(items)
+    # Beside what runs, only what has a note: all that was to be started had one then.
+    running = any(map(replicas_of, items))
+    idle = [item for item in items if (is_pending(item) if running else is_idle(item))]
     unknown = [item for item in idle if _noted(item) is None] if len(idle) > 1 else []
     notes = [(item, _scaled(item, 0, {REPLICAS: str(_replicas_to_start(item))})) for item in unknown]
     return [notes, [(item, started(item)) for item in idle]]

@@ -112,8 +112,14 @@ def written(writes: list[list[Write]]) -> list[list[tuple[str, int, str]]]:
 
 
 def test_start_notes_everything_before_it_starts_anything() -> None:
-    items = [noted(None, name="a"), noted("3", name="b"), noted("0", name="c"), noted(None, 2, name="d")]
+    items = [noted(None, name="a"), noted("3", name="b"), noted("0", name="c")]
     assert written(starts(items)) == [[("a", 0, "1")], [("a", 1, ""), ("b", 3, "")]]
+
+
+@pytest.mark.parametrize("note", [None, ""])
+def test_start_that_goes_on_leaves_a_component_that_a_person_has_scaled_to_zero(note: str | None) -> None:
+    items = [noted(note, name="a"), noted("3", name="b"), noted("0", name="c"), noted("", 2, name="d")]
+    assert written(starts(items)) == [[], [("b", 3, "")]]
 
 
 def test_single_controller_is_started_by_one_write() -> None:
