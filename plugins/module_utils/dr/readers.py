@@ -12,7 +12,7 @@ from ..common.types import Object
 from .dr_clusters import Fence, fence_of
 from .model import Intent, Member, Policy, Workload
 from .vocabulary import ENDED_EPOCH, GROUP_LABEL, NETWORK_MAPPING
-from .vrg import StorageTarget, is_true, read_conditions
+from .vrg import StorageTarget, is_true, read_conditions, read_number
 from .workloads import is_idle, is_pending, replicas_of
 
 SELECTORS = ("replicationClassSelector", "volumeSnapshotClassSelector", "volumeGroupSnapshotClassSelector")
@@ -41,8 +41,7 @@ def read_intent(drpc: Object) -> Intent:
 
 def read_ended_epoch(drpc: Object) -> int:
     """The epoch that a person has confirmed to be over; 0 without one."""
-    text = str((drpc["metadata"].get("annotations") or {}).get(ENDED_EPOCH, ""))
-    return int(text) if text.isdecimal() else 0
+    return read_number((drpc["metadata"].get("annotations") or {}).get(ENDED_EPOCH))
 
 
 def read_policy(policy: Object, clusters: Iterable[Object]) -> Policy:

@@ -11,6 +11,8 @@ from typing import Any
 from ..common.types import Object
 from .vocabulary import DRPC_UID, EPOCH, FAILOVER, IS_PRIMARY, IS_SECONDARY, PRIMARY, REVISION, TRUE
 
+DIGITS = 18  # as in `stamps`
+
 
 @dataclass(frozen=True)
 class Condition:
@@ -61,8 +63,8 @@ class VRG:
             uid=metadata.get("uid", ""),
             generation=metadata.get("generation", 0),
             owner=annotations.get(DRPC_UID, ""),
-            epoch=_number(annotations.get(EPOCH)),
-            revision=_number(annotations.get(REVISION)),
+            epoch=read_number(annotations.get(EPOCH)),
+            revision=read_number(annotations.get(REVISION)),
             deleting="deletionTimestamp" in metadata,
             spec=spec,
             state=status.get("state", ""),
@@ -152,5 +154,6 @@ def _modes(replication: Mapping[str, Any]) -> Iterable[str]:
     return replication.get("modes") or ()
 
 
-def _number(text: str | None) -> int:
-    return int(text) if text and text.isdecimal() else 0
+def read_number(text: str | None) -> int:
+    """The number in an annotation. What is none, or too long to be one, counts as 0: a write to a stamp like that is refused."""
+    return int(text) if text and text.isdecimal() and len(text) <= DIGITS else 0

@@ -6,7 +6,13 @@ from datetime import timedelta
 
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import DeployVRG, Intent, Member, Workload
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.readers import read_intent, read_member, read_policy, read_workload
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.readers import (
+    read_ended_epoch,
+    read_intent,
+    read_member,
+    read_policy,
+    read_workload,
+)
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.vrg import VRG, StorageTarget
 
 from . import samples
@@ -36,6 +42,13 @@ def test_an_intent() -> None:
     assert read_intent(DRPC).discovered
     minimal = {"metadata": DRPC["metadata"] | {"deletionTimestamp": "now"}, "spec": {}}
     assert (read_intent(minimal).action, read_intent(minimal).target, read_intent(minimal).deleting) == ("", "", True)
+
+
+@pytest.mark.parametrize(("text", "number"), [("7", 7), ("9" * 18, 10**18 - 1), ("9" * 5000, 0), ("seven", 0), ("", 0)])
+def test_number_in_an_annotation(text: str, number: int) -> None:
+    annotations = {"dr.openfleet.io/ended-epoch": text, "dr.openfleet.io/epoch": text, "dr.openfleet.io/revision": text}
+    item = {"metadata": {"annotations": annotations}}
+    assert (VRG.from_object(item).stamp, read_ended_epoch(item)) == ((number, number), number)
 
 
 def test_a_policy() -> None:

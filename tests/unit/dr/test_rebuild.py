@@ -73,7 +73,8 @@ def test_a_failover_is_allowed_while_the_user_decides() -> None:
     asked = samples.intent("Failover", "west", generation=2)
     begun = recorded(step(asked, paused, observations, samples.policy()))
     assert (begun.phase, begun.home) == ("Initiating", "east")
-    assert recorded(step(asked, begun, observations, samples.policy())).request
+    failover = recorded(step(asked, begun, observations, samples.policy()))
+    assert failover.request and failover.decision.reason == "the state was rebuilt"
 
 
 def test_both_secondary_has_a_way_back() -> None:

@@ -122,7 +122,7 @@ def _begin(context: Context, kind: str, target: str) -> State:
     state, before = context.state, context.state.request
     origin, demoted = state.last_primary, bool(before and before.demoted)
     if not demoted and state.decision.cluster != state.home:
-        state = replace(state, decision=Decision(state.home, reason=f"{before} was replaced"))
+        state = replace(state, decision=Decision(state.home, reason=f"{before} was replaced" if before else "the state was rebuilt"))
     silent = context.unanswered(context.policy.clusters)
     request = Request(kind, target, "", origin, context.intent.generation, context.now, demoted, unanswered=silent)
     procedure = PROCEDURES[kind]
