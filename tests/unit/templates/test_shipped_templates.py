@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import NodeRequest
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import Template, find_templates, resolve
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.check import Checked, check
@@ -30,6 +31,17 @@ def shipped() -> dict[str, Template]:
 def test_shipped_templates_are_sound(shipped: dict[str, Template]) -> None:
     problems_of = {name: template.problem for name, template in shipped.items() if name.startswith("openfleet.")}
     assert problems_of == {f"openfleet.clusters.{role}": None for role in SHIPPED}
+
+
+@pytest.mark.parametrize("file", sorted(ROLES.glob("*/tasks/delete.yml")), ids=lambda file: file.parents[1].name)
+def test_delete_begins_with_flux_of_the_hub_or_is_that_of_another_template(file: Path) -> None:
+    """Its finalizers would wait for a cluster that is deleted."""
+    first, *_others = yaml.safe_load(file.read_text(encoding="utf-8"))
+    role = first["ansible.builtin.include_role"]
+    if "tasks_from" in role:
+        assert (ROLES / role["name"].rpartition(".")[2] / "tasks" / f"{role['tasks_from']}.yml").is_file()
+    else:
+        assert (role["name"], first["vars"]) == ("openfleet.clusters.gitops_flux", {"gitops_flux_state": "absent"})
 
 
 def test_small_needs_only_a_pull_secret_of_the_order_or_the_site(shipped: dict[str, Template]) -> None:
