@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import ipaddress
 import re
 import shlex
 import shutil
@@ -100,6 +101,29 @@ def test_policies_and_roles_are_about_one_api_group() -> None:
     for name, text in with_group.items():
         for line in text.splitlines():
             assert "cloudkit.openshift.io" not in line or "Site:" in line, f"{name}: {line}"
+
+
+@pytest.mark.parametrize("folder", sorted(str(file.parent.relative_to(MANIFESTS)) for file in MANIFESTS.rglob("network_policy.yaml")))
+def test_network_policy_and_disruption_budget_are_about_the_pods_of_their_deployment(folder: str) -> None:
+    deployment, policy, budget = (
+        read(MANIFESTS / folder / f"{name}.yaml")["spec"] for name in ("deployment", "network_policy", "pod_disruption_budget")
+    )
+    selector = {"matchLabels": deployment["template"]["metadata"]["labels"]}
+    assert deployment["selector"] == policy["podSelector"] == budget["selector"] == selector
+    assert 1 <= budget["minAvailable"] < deployment["replicas"]
+    assert policy["policyTypes"] == ["Ingress", "Egress"]
+    senders = {port["port"]: rule["from"] for rule in policy["ingress"] for port in rule["ports"]}
+    assert senders.keys() == {port["name"] for port in deployment["template"]["spec"]["containers"][0]["ports"]}
+    (prometheus,) = senders["health"]
+    assert prometheus["namespaceSelector"]["matchLabels"], "other Pods do not reach the health port"
+    anywhere = [{port["port"] for port in rule["ports"]} for rule in policy["egress"] if "to" not in rule]
+    assert anywhere == [{53, 5353}], "only DNS has no limit of addresses"
+    blocks = [each["ipBlock"] for rule in policy["egress"] for each in rule.get("to", [])]
+    reached = [ipaddress.ip_network(block["cidr"]) for block in blocks]
+    for address in ("169.254.169.254", "fe80::1", "fd00:ec2::254"):  # the last is the metadata service of a cloud
+        found = ipaddress.ip_address(address)
+        within = [block for block, network in zip(blocks, reached, strict=True) if found in network]
+        assert within and all(any(found in ipaddress.ip_network(each) for each in block["except"]) for block in within), address
 
 
 def test_image_of_the_deployment_is_that_of_the_kustomization() -> None:
