@@ -5,7 +5,8 @@
 Clusters are reconciled in batches, from informer caches: one write reserves for all clusters of a tenant, or on a hub. Clusters without a
 hub are placed in one lane. Those with a hub, whose state is shown, have another, so that they do not wait behind thousands of new ones.
 
-A cluster that was refused waits for its quota to change, one that no hub fits for a hub to change. Time is only the safety net.
+A cluster that was refused waits for its quota to change, one that no hub fits for a hub to change. Time is only the safety net: for
+these, and for a cluster that was reconciled from a cache without a write whose answer was lost.
 
 All state belongs to the event loop's thread. Requests are sent by threads.
 """
@@ -53,6 +54,7 @@ RESYNC_SECONDS = 600.0
 FIRST_SWEEP_SECONDS = 30.0  # a new leader first does what waits
 BROKEN_SECONDS = 60.0  # a watch that is broken for longer is reported
 A_MOMENT = 0.1  # after a time limit, so that it has passed
+NAMED = 5  # clusters in a line of the log
 
 
 class FleetController:
@@ -89,6 +91,7 @@ class FleetController:
         self._waiting = Waiting()
         self._notifications: asyncio.Queue[Object] = asyncio.Queue()
         self._orphans = 0
+        self._unsettled: set[Key] = set()  # as the last sweep found them
         self._began = False
 
     async def run(self) -> None:
@@ -226,6 +229,15 @@ class FleetController:
             )
         for error in swept.errors:
             log.warning("a sweep: %s", error)
+        self._wake_unsettled({Key(namespace, name) for namespace, name in swept.unsettled})
+
+    def _wake_unsettled(self, unsettled: set[Key]) -> None:
+        """Reconcile what two sweeps in a row found unsettled: then no reconcile was under way. What waits is woken by what it waits for."""
+        missed = sorted((unsettled & self._unsettled) - {*self._waiting})
+        self._unsettled = unsettled
+        if missed:
+            log.warning("%d clusters are not as a reconcile leaves them, and are reconciled again: %s", len(missed), _some(missed))
+            self._enqueue(missed)
 
     async def _send_notifications(self) -> None:
         while True:
@@ -263,10 +275,13 @@ class FleetController:
         self._waiting.forget(key)
 
     def _assignment_changed(self, before: Object | None, after: Object | None) -> None:
-        """What the hub reports, and that it has deleted the cluster. Who created an assignment knows that it exists."""
+        """What the hub reports, and that it has deleted the cluster. Who created an assignment knows that it exists.
+
+        A list after a broken watch may show one for the first time when its hub has reported already.
+        """
         cluster = (after or before or {})["spec"]["cluster"]
         key = Key(cluster["namespace"], cluster["name"])
-        if before is not None and self._cache.cluster(key):
+        if (before or (after or {}).get("status")) and self._cache.cluster(key):
             self._queue.add(key)
 
     def _quota_changed(self, before: Object | None, after: Object | None) -> None:
@@ -316,3 +331,7 @@ def _wait_of(outcome: Outcome) -> Wait | None:
         return Wait(QUOTA)
     hub = outcome.cluster.hub
     return (Wait(GROWTH, hub) if hub else Wait(HUB)) if outcome.result == "waiting" else None
+
+
+def _some(keys: Sequence[Key]) -> str:
+    return ", ".join(map(str, keys[:NAMED])) + (", ..." if len(keys) > NAMED else "")

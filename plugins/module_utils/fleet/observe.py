@@ -39,6 +39,7 @@ class LiveClusters:
     hubs: Mapping[str, str]
     assigned: tuple[tuple[FleetCluster, ClusterAssignment], ...]
     orphans: tuple[ClusterAssignment, ...] = ()  # assignments without a cluster
+    unassigned: tuple[FleetCluster, ...] = ()
 
 
 def observe(home: Kube, namespace: str | None = None) -> ObservedFleet:
@@ -80,4 +81,5 @@ def observe_live(home: Kube) -> LiveClusters:
         hubs | {uid: each.hub for uid, each in orphans.items()},
         tuple((each, assignments[uid]) for uid, each in clusters.items() if uid in assignments),
         tuple(orphans.values()),
+        tuple(each for uid, each in clusters.items() if uid not in assignments),
     )

@@ -10,8 +10,8 @@ from __future__ import annotations
 from ..kube.client import Kube
 from .assignments import Assignments
 from .hub_store import HubStore
-from .kinds import API_VERSION, CLUSTER
-from .model import FleetCluster, nodes_by_class
+from .kinds import API_VERSION, ASSIGNMENT, CLUSTER, hub_namespace
+from .model import ClusterAssignment, FleetCluster, nodes_by_class
 from .observe import ObservedFleet
 from .quota import claim_of, largest, settled_amounts
 from .quota_store import QuotaStore
@@ -75,7 +75,7 @@ class Resize:
         nodes = largest(cluster.nodes, nodes_by_class(assignment.reported))
         room = hub.reservations.get(cluster.uid) if hub else None
         has_less, has_less_room = counted and counted.amounts != amounts, room and room.nodes != nodes
-        if not (has_less or has_less_room) or not self._is_current(cluster):
+        if not (has_less or has_less_room) or not self._is_current(cluster) or not self._is_latest(assignment):
             return
         if counted and has_less:
             self._quotas.reduce(cluster.namespace, cluster.uid, counted.amounts, amounts)
@@ -88,3 +88,8 @@ class Resize:
         if item is None or (item.get("status") or {}).get("hub", "") != cluster.hub:
             return False
         return all(item["metadata"][key] == cluster.raw["metadata"][key] for key in ("uid", "generation"))
+
+    def _is_latest(self, assignment: ClusterAssignment) -> bool:
+        """Whether the hub was told nothing more: the answer to a growth may have been lost, and a cache lacks that growth."""
+        item = self._home.find(API_VERSION, ASSIGNMENT, assignment.uid, hub_namespace(assignment.hub))
+        return item is not None and all(item["metadata"][key] == assignment.raw["metadata"][key] for key in ("uid", "generation"))

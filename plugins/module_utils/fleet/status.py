@@ -65,6 +65,17 @@ def derive_status(
     return status
 
 
+def shows_report(cluster: FleetCluster, assignment: ClusterAssignment) -> bool:
+    """Whether the status of a cluster with a hub shows what the hub reported last."""
+    shown, report = cluster.raw.get("status") or {}, assignment.raw.get("status") or {}
+    theirs = [[each for each in status.get("conditions") or () if each["type"] not in OWN] for status in (shown, report)]
+    return (
+        all(shown.get(key) == report.get(key) for key in REPORTED)
+        and shown.get("state") == _state(cluster, shown, report)
+        and (not report.get("conditions") or theirs[0] == theirs[1])
+    )
+
+
 def _state(cluster: FleetCluster, status: Object, report: Object) -> str:
     if cluster.is_deleting:
         return DELETING
