@@ -88,9 +88,12 @@ class Fetcher:
 
 
 def _host(url: str) -> str:
-    """Host and port; an address that is none has an empty one, which no site allows."""
+    """Host and port; an address that is none, or has an account, has an empty one, which no site allows."""
     try:
         parts = urlsplit(url)
+        # urllib3 connects to the first host of https://one\@two, and urlsplit names the second.
+        if "\\" in url or "@" in parts.netloc:
+            return ""
         return f"{parts.hostname}:{parts.port or PORTS.get(parts.scheme, 0)}" if parts.hostname else ""
     except ValueError:
         return ""

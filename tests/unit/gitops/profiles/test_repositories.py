@@ -162,6 +162,17 @@ def test_other_hosts_are_asked_only_if_the_site_names_them(files: Files, server:
         assert repository(server, hosts=(other.host,)).fetch("web", version("1.2.0"), Deadline()).archive == ARCHIVE
 
 
+@pytest.mark.parametrize("account", ["{other}\\", "user"])
+def test_an_address_with_an_account_is_refused(files: Files, server: Server, account: str) -> None:
+    """Of an address with a backslash, the library that connects takes the first host and others the second."""
+    with serving(lambda _request: Reply(200, ARCHIVE)) as other:
+        address = f"http://{account.format(other=other.host)}@{server.host}/charts/web-1.2.0.tgz"
+        files |= {"/charts/index.yaml": index(ENTRY | {"urls": [address]}), "/charts/web-1.2.0.tgz": Reply(200, ARCHIVE)}
+        with pytest.raises(RepositoryFailed, match="add the host to its hosts"):
+            repository(server).fetch("web", version("1.2.0"), Deadline())
+        assert other.asked == []
+
+
 @pytest.mark.parametrize(
     ("paths", "problem"),
     [
