@@ -415,6 +415,11 @@ def test_read_me_counts_templates_event_sources_and_rulebooks() -> None:
     assert [what for what, count in counted.items() if f"{numbers[count - 4]} {what}" not in introduction] == []
 
 
+def test_guide_for_operators_lists_every_playbook() -> None:
+    listed = {name.removeprefix("openfleet.clusters.") for name in rows(read(ROOT / "docs/operators_guide.md"), "The playbooks")}
+    assert {f"dr_migration{name}" if name.startswith("_") else name for name in listed} == PLAYBOOKS
+
+
 def test_tutorial_shows_every_task_of_its_template() -> None:
     tasks = yaml.safe_load((ROOT / "roles/ocp_4_17_small/tasks/install.yml").read_text(encoding="utf-8"))
     shown = re.findall(r"^TASK \[openfleet\.clusters\.ocp_4_17_small : (.+)\] \*+$", read(ROOT / "docs/tutorial.md").text, re.MULTILINE)
