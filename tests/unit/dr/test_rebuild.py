@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.step import step
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import DeployVRG, Intent, Observations, Step
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import DeleteVRG, DeployVRG, Intent, Observations, Step
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import State
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.vrg import VRG
 
@@ -99,6 +99,25 @@ def test_failover_that_one_of_several_copies_shows_already_is_not_begun() -> Non
     assert step(asked, paused, observations, samples.policy()).phase == "Initiating", "a person has asked for it since"
     home = step(replace(RELOCATE, generation=2), paused, observations, samples.policy())
     assert (home.phase, home.state.home) == ("Initiating", "east"), "or for what there is"
+
+
+@pytest.mark.parametrize("state", [EMPTY, replace(EMPTY, uid=samples.UID, phase="WaitForUser", progression="Paused")])
+def test_end_of_a_protection_whose_bucket_was_lost_leaves_nothing_behind(state: State) -> None:
+    deleted, both = samples.intent(deleting=True), observed(ours(), ours("secondary"))
+    deleting = recorded(step(deleted, state, both, samples.policy()))
+    waiting = recorded(step(deleted, deleting, both, samples.policy()))
+    assert step(deleted, waiting, both, samples.policy()).actions == (DeleteVRG("west"),)
+    primary = recorded(step(deleted, waiting, observed(ours(), None), samples.policy()))
+    assert step(deleted, primary, observed(ours(), None), samples.policy()).actions == (DeleteVRG("east"),)
+    assert step(deleted, primary, observed(None, None), samples.policy()).progression == "Deleted"
+
+
+@pytest.mark.parametrize("state", [EMPTY, replace(EMPTY, uid=samples.UID, phase="Initiating")])
+def test_end_of_a_protection_deletes_no_object_that_is_not_known_to_be_its_own(state: State) -> None:
+    """Written by no leader, or left by an earlier protection while the state is known."""
+    other = observed(ours(epoch=0 if state == EMPTY else 1), None)
+    deleting = recorded(step(samples.intent(deleting=True), state, other, samples.policy()))
+    assert step(samples.intent(deleting=True), deleting, other, samples.policy()).progression == "Deleted"
 
 
 def test_an_adopted_primary_stays_primary_and_gets_our_stamps() -> None:

@@ -18,6 +18,7 @@ from ..state import State
 from ..vocabulary import Phase, Progression
 from .context import Context, Outcome
 from .gates import closed, first_closed, gate
+from .rebuild import is_rebuilt
 
 GRACE = timedelta(minutes=5)  # a member that answers again within this time leaves nothing behind
 
@@ -53,8 +54,15 @@ def delete(context: Context) -> Outcome | None:
     if state.is_deleted:
         return Outcome(actions=(ReleaseDRPC(),))
     if state.phase != Phase.DELETING:
-        return Outcome(replace(state, phase=Phase.DELETING, progression=Progression.DELETING, request=None, waiting=()))
+        uid = _owner(context)
+        return Outcome(replace(state, uid=uid, phase=Phase.DELETING, progression=Progression.DELETING, request=None, waiting=()))
     return _delete_all(context)
+
+
+def _owner(context: Context) -> str:
+    """If the bucket was lost, it is the one of the newest object that a leader wrote: without it all of them would be left behind."""
+    written = [vrg for vrg in context.vrgs.values() if vrg.epoch]
+    return max(written, key=lambda vrg: vrg.stamp).owner if written and is_rebuilt(context.state) else context.state.uid
 
 
 def _delete_all(context: Context) -> Outcome:
