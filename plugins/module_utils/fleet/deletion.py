@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from ..kube.client import Kube
 from ..kube.errors import KubeError, NotFound
 from .hub_store import HubStore
-from .kinds import API_VERSION, ASSIGNMENT, FINALIZER, hub_namespace
+from .kinds import API_VERSION, ASSIGNMENT, FINALIZER, HUB, hub_namespace
 from .lifetime import Expiry
-from .model import FleetCluster
+from .model import FleetCluster, Hub, HubReservation
 from .observe import ObservedFleet
 from .quota_store import QuotaStore
 from .records import write_record
@@ -64,9 +64,17 @@ class Deletion:
         known = (cluster.raw.get("status") or {}).get("conditions") or ()
         if cluster.hub and (has_references(cluster) or any(each["type"] == SECRETS_AVAILABLE for each in known)):
             self._copies.delete(cluster.uid, cluster.hub)
-        hub = fleet.hubs.get(cluster.hub)
-        write_record(self._home, cluster, hub.reservations.get(cluster.uid) if hub else None, expiry, fleet.now)
+        write_record(self._home, cluster, self._room(cluster, fleet), expiry, fleet.now)
         return True
+
+    def _room(self, cluster: FleetCluster, fleet: ObservedFleet) -> HubReservation | None:
+        """The room of the cluster on its hub, with its node hours. A cache may lack it if the answer to the reservation was lost."""
+        hub = fleet.hubs.get(cluster.hub)
+        room = hub.reservations.get(cluster.uid) if hub else None
+        if room or not cluster.hub:
+            return room
+        item = self._home.find(API_VERSION, HUB, cluster.hub)
+        return Hub.from_object(item).reservations.get(cluster.uid) if item else None
 
     def _release(self, clusters: Sequence[FleetCluster], fleet: ObservedFleet, results: dict[str, bool | KubeError]) -> list[FleetCluster]:
         """One write for each hub, then one for each quota. Returns the clusters for which all of them succeeded."""
