@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gzip
 import hashlib
 import hmac
 import json
@@ -12,6 +13,7 @@ import socket
 import ssl
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -167,6 +169,13 @@ def test_a_body_over_the_limit_is_refused_also_if_it_does_not_say_how_long_it_is
         assert server.code(body=long) == 413
         assert server.code(body=iter([long[:500], long[500:]]), headers={"Transfer-Encoding": "chunked"}) == 413
         assert server.code() == 202 and server.accepted == NOTED
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_a_compressed_body_is_not_unpacked(plain: Server, encoding: str) -> None:
+    body = gzip.compress(BODY) if encoding == "gzip" else zlib.compress(BODY)
+    assert plain.code(body=body, headers={"Content-Encoding": encoding}) == 400
+    assert plain.accepted == []
 
 
 def test_a_token_is_asked_for() -> None:
