@@ -95,9 +95,12 @@ class ActionModule(DrAction):
                 shown = current
             if drpc is None:
                 return {} if parameters["request"] == ask.UNPROTECT else {"failed": True, "msg": f"{workload} was deleted meanwhile."}
-            wanted, asked, state = Ask.of(read_intent(drpc)), asked_of(document.intent), State.from_document(document)
-            if parameters["request"] != ask.UNPROTECT and ask.is_done(parameters["request"], wanted, asked, state):
-                return {}
+            copy, asked, state = read_intent(drpc), asked_of(document.intent), State.from_document(document)
+            if parameters["request"] != ask.UNPROTECT:
+                if ask.is_done(parameters["request"], Ask.of(copy), asked, state):
+                    return {}
+                if why := ask.superseded(asked, copy):
+                    return {"failed": True, "msg": why}
             if time.monotonic() > deadline:
                 return {"failed": True, "msg": f"Not done after {parameters['wait_timeout']:g} s: {current}"}
             time.sleep(POLL_SECONDS)

@@ -124,6 +124,17 @@ def unread(asked: Asked, copy: Intent) -> list[str]:
     ]
 
 
+def superseded(asked: Asked, copy: Intent) -> str:
+    """Why no leader will follow what this copy shows; empty if one does, or is still to read it."""
+    if not asks_for_nothing(asked, copy):
+        return ""
+    where = asked.cluster or "the cluster of the leader"
+    return (
+        f"{Ask.of(copy)} is not in effect: request {asked.number}, {asked.ask}, was accepted from {where}."
+        " If it is still wanted, run this again, which says how to ask for it."
+    )
+
+
 def is_done(request: str, ask: Ask, asked: Asked, state: State) -> bool:
     """Whether the workload runs where it was asked for. The peers may not be ready yet."""
     if asked.ask != ask:
