@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.config import target
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
 
 _current = threading.local()
 
@@ -51,6 +52,8 @@ def _mortal(request: Callable[..., Any], writes_left: list[int]) -> Callable[...
         if method != "GET" and "/events" not in path and not (query or {}).get("dryRun"):
             writes_left[0] -= 1
         if writes_left[0] <= 0:
+            if "/events" in path:  # its sender is perhaps a thread of the recorder, which would end with an error that no one handles
+                raise KubeError("The run was killed.")
             raise Killed
         return request(method, path, what, query, *arguments, **options)
 
