@@ -74,10 +74,14 @@ def test_agent_follows_both_sides(site: AgentSite) -> None:
         for each in (early, item):
             site.delete(each)
             agent.until_gone(each)
-        results = [(event["name"], event["result"], event["state"]) for event in agent.events if event["type"] == "assignment_reconciled"]
-        assert ("demo", "created", "Progressing") in results
-        assert ("demo", "unchanged", "Ready") in results
-        assert ("demo", "deleted", "") in results
+
+        def results() -> list[tuple[str, str, str]]:
+            found = [event for event in list(agent.events) if event["type"] == "assignment_reconciled"]
+            return [(event["name"], event["result"], event["state"]) for event in found]
+
+        until(lambda: ("demo", "deleted", "") in results(), "the deletion is reported")
+        assert ("demo", "created", "Progressing") in results()
+        assert ("demo", "unchanged", "Ready") in results()
 
 
 @pytest.mark.parametrize("refuse", [True, False], ids=["refused", "silent"])

@@ -70,14 +70,15 @@ def test_a_release_that_was_deleted_is_missing_and_applied_again(
     items = [item for item in render(PROFILES, namespace=orders.working()) if item["kind"] == "HelmRelease"]
     for item in items:
         flux_of_hub.kube.create(item | {"metadata": item["metadata"] | {"labels": item["metadata"]["labels"] | {OURS: "gitops"}}})
-    orders.patch({"metadata": with_profiles(orders.get(), PROFILES)["metadata"]})
+    accepted = with_profiles(orders.get(), PROFILES)
+    orders.patch({"metadata": {"annotations": accepted["metadata"]["annotations"]}})  # without its version: the engine may write meanwhile
     use_gitops(orders, "ProfilesReady")
     until(lambda: orders.condition("ProfilesReady")["reason"] == "ProfilesProgressing", "the releases are observed")
     flux_of_hub.kube.delete(items[1])
     until(lambda: orders.condition("ProfilesReady")["message"] == "HelmRelease web: it does not exist", "it is reported")
     assert engine.actions("demo") == ["provision"], "it is not applied again at once"
     monkeypatch.setattr(gitops, "REPAIR_SECONDS", 1.0)
-    until(lambda: engine.actions("demo") == ["provision", "post_install"], "the step runs again")
+    until(lambda: engine.actions("demo")[:2] == ["provision", "post_install"], "the step runs again")
 
 
 def test_a_cluster_that_does_not_answer_is_unknown_and_stays_ready(orders: Orders, engine: InProcessEngine) -> None:
