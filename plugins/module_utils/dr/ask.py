@@ -131,7 +131,7 @@ def superseded(asked: Asked, copy: Intent) -> str:
     where = asked.cluster or "the cluster of the leader"
     return (
         f"{Ask.of(copy)} is not in effect: request {asked.number}, {asked.ask}, was accepted from {where}."
-        " If it is still wanted, run this again, which says how to ask for it."
+        " If it is still wanted, ask for it on a cluster whose DRPlacementControl has the condition RequestAccepted True."
     )
 
 
