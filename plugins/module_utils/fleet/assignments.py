@@ -30,6 +30,11 @@ def changes_of(cluster: FleetCluster, assignment: ClusterAssignment, secrets_ver
     return changes
 
 
+def is_assigned(cluster: FleetCluster, assignment: ClusterAssignment) -> bool:
+    """Whether the hub was told all that the cluster is, apart from its Secrets."""
+    return not changes_of(cluster, assignment, _version_on(assignment))
+
+
 class Assignments:
     """The assignments of one home cluster."""
 

@@ -7,8 +7,9 @@ A reconcile trusts its cache, which lacks a write without an answer until the wa
 
 from __future__ import annotations
 
+from .assignments import is_assigned
 from .kinds import FINALIZER
-from .model import ClusterAssignment, FleetCluster, FleetQuota, Hub, assignment_of, nodes_by_class
+from .model import ClusterAssignment, FleetCluster, FleetQuota, Hub, nodes_by_class
 from .quota import largest, settled_amounts
 from .status import shows_report
 
@@ -18,7 +19,7 @@ def is_settled(cluster: FleetCluster, assignment: ClusterAssignment | None, quot
     if cluster.is_deleting:
         is_asked = assignment is not None and "deletionTimestamp" in assignment.raw["metadata"]
         return is_asked or FINALIZER not in (cluster.raw["metadata"].get("finalizers") or ())
-    if assignment is None or assignment.raw["spec"] != assignment_of(cluster, cluster.hub)["spec"]:
+    if assignment is None or not is_assigned(cluster, assignment):
         return False
     return shows_report(cluster, assignment) and not _has_surplus(cluster, assignment, quota, hub)
 

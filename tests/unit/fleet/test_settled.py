@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
-from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds import ASSIGNMENT, CLUSTER, FINALIZER, HUB, QUOTA
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds import (
+    ASSIGNMENT,
+    CLUSTER,
+    FINALIZER,
+    HUB,
+    QUOTA,
+    RETRY,
+    SECRETS_VERSION,
+)
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.model import ClusterAssignment, FleetCluster, FleetQuota, Hub
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.observe import ObservedFleet
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.quota_store import QuotaStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.resize import Resize
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.status import HUB_REPORTING, derive_status
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.sweep import sweep
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ConditionState
 
 NODES: Object = {"workers": {"class": "fc430", "size": 1, "ready": 1}}
 COUNTED: Object = {"clusters": 1, "clusters.small": 1, "nodes": 1, "nodes.fc430": 1}
@@ -97,6 +108,14 @@ def hub_knows_another_size(home: Home) -> None:
     part(home.assignment)["spec"]["nodeSets"] = {"workers": {"class": "fc430", "size": 2}}
 
 
+def hub_knows_of_no_retry(home: Home) -> None:
+    part(home.cluster)["metadata"]["annotations"] = {RETRY: "2026-01-02T03:04:05Z"}
+
+
+def secrets_were_copied(home: Home) -> None:
+    part(home.assignment)["metadata"]["annotations"] = {SECRETS_VERSION: "1"}
+
+
 def hub_knows_nothing(home: Home) -> None:
     home.assignment = None
 
@@ -141,6 +160,8 @@ CASES: list[tuple[Callable[[Home], object], bool]] = [
     (nodes_are_old, False),
     (condition_is_old, False),
     (hub_knows_another_size, False),
+    (hub_knows_of_no_retry, False),
+    (secrets_were_copied, True),
     (hub_knows_nothing, False),
     (waits_for_quota, True),
     (deletion_did_not_begin_on_the_hub, False),
@@ -157,6 +178,27 @@ def test_sweep_finds_clusters_that_are_not_as_a_reconcile_leaves_them(change: Ca
     found = sweep(cast(Kube, home))
     assert found.unsettled == (frozenset() if settled else {("team", "demo")})
     assert (found.quotas, found.hubs, found.errors, home.writes) == ({}, {}, (), 0)
+
+
+REPORTS: list[Object] = [
+    {},
+    {"conditions": []},
+    {"nodeSets": NODES, "observedGeneration": 1},
+    {"state": "Failed", "failure": {"message": "no host"}, "conditions": [HEALTHY, HEALTHY | {"type": "Scheduled"}]},
+    {"state": "Ready", "apiURL": "https://a", "consoleURL": "https://b", "version": "4.17.1", "nodeSets": NODES, "conditions": [HEALTHY]},
+]
+
+
+@pytest.mark.parametrize("report", REPORTS)
+@pytest.mark.parametrize("before", [{"hub": "east"}, {"hub": "east", "state": "Pending"}, {"hub": "east", **REPORTS[-1]}])
+def test_cluster_whose_status_was_written_is_settled(before: Object, report: Object) -> None:
+    """Else each sweep would have it reconciled again."""
+    home = Home()
+    part(home.cluster)["status"], part(home.assignment)["status"] = before, report
+    cluster, assignment = FleetCluster.from_object(part(home.cluster)), ClusterAssignment.from_object(part(home.assignment))
+    silent = {HUB_REPORTING: ConditionState("False", "HubSilent")}
+    part(home.cluster)["status"] = derive_status(cluster, datetime.now(UTC), assignment=assignment, remarks=silent)
+    assert sweep(cast(Kube, home)).unsettled == frozenset()
 
 
 @pytest.mark.parametrize(("generation", "writes"), [(1, 2), (2, 0)], ids=["hub-knows-this-size", "hub-was-told-to-grow-without-an-answer"])
