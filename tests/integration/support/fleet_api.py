@@ -107,7 +107,7 @@ class Facade:
 
     def health(self, path: str) -> int:
         try:
-            return urllib3.request("GET", f"http://127.0.0.1:{self.health_port}{path}", retries=False, timeout=10).status
+            return urllib3.request("GET", f"http://127.0.0.1:{self.health_port}{path}", retries=False, timeout=60).status
         except urllib3.exceptions.HTTPError:
             return 0
 
