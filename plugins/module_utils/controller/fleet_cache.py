@@ -92,7 +92,7 @@ class FleetCache:
         return found
 
     def observe(self, item: Object) -> None:
-        """Store the answer to a write. The handlers are called as for a change that a watch brings."""
+        """Store the answer to a request. The handlers are called as for a change that a watch brings."""
         known = {CLUSTER: self._clusters, HUB: self._hubs, QUOTA: self._quotas, ASSIGNMENT: self._assignments}
         informer = known.get(item.get("kind", "")) if item.get("apiVersion") == API_VERSION else None
         if informer:

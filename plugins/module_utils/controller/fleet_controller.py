@@ -133,10 +133,10 @@ class FleetController:
         """A connection of its own, so that one part of the work does not wait for another's."""
         loop = asyncio.get_running_loop()
 
-        def written(item: Object) -> None:
+        def observed(item: Object) -> None:
             loop.call_soon_threadsafe(self._cache.observe, item)
 
-        return RecordingKube(target(self._settings.connection), written)
+        return RecordingKube(target(self._settings.connection), observed)
 
     # Batches
 

@@ -100,7 +100,7 @@ class Informer:
             self._put(item)
 
     def observe(self, item: Object) -> None:
-        """Store the answer to a write as if the watch had brought it, also of an object that was created. `changed` is called.
+        """Store the answer to a request as if the watch had brought it, also of an object that was created. `changed` is called.
 
         What is older than what the watch has brought is left out: the object may have been deleted since.
         """
