@@ -71,7 +71,7 @@ class FleetCache:
         return (self._clusters, self._hubs, self._quotas, self._assignments, self._tenants, self._leases, self._reports)
 
     async def start(self, tasks: asyncio.TaskGroup) -> None:
-        """Follow all kinds, and return when each is listed. Their order does not matter: a release reads the cluster after its reservation."""
+        """Follow all kinds, and return when each is listed. In any order: a release reads the cluster again."""
         for informer in self.informers():
             tasks.create_task(informer.follow())
         for informer in self.informers():
