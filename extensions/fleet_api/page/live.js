@@ -17,7 +17,8 @@ function become(next) {
   for (const listener of listeners) listener(state);
 }
 
-// Calls `changed(event)` for each event until the signal aborts. After a gap `changed` gets an event named "reset".
+// Calls `changed(event)` for each event until the signal aborts. After a gap `changed` gets an event named "reset". Where it fails, the
+// stream is followed again from before that event.
 export async function follow(path, since, signal, changed) {
   let last = since;
   let pause = FIRST_PAUSE;
@@ -27,8 +28,8 @@ export async function follow(path, since, signal, changed) {
       for await (const event of stream(path, last, signal)) {
         become("live");
         pause = FIRST_PAUSE;
+        await changed(event);
         last = event.id || last;
-        changed(event);
       }
     } catch (error) {
       if (signal.aborted) break;

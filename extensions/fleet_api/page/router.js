@@ -4,7 +4,16 @@ let current = null;
 
 export function route() {
   const [path, query = ""] = location.hash.replace(/^#/, "").split("?");
-  return { parts: path.split("/").filter(Boolean).map(decodeURIComponent), query: new URLSearchParams(query) };
+  return { parts: path.split("/").filter(Boolean).map(decoded), query: new URLSearchParams(query) };
+}
+
+// An address that a person typed may have a percent sign that encodes nothing.
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 export function address(path, query) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,42 @@ def test_tenant_orders_a_cluster_watches_it_scales_it_sees_it_break_and_deletes_
     fleet.home.patch(fleet.cluster("demo"), {"metadata": {"finalizers": None}}, checked=False)
     user.heading("demo is deleted")
     assert page.evaluate("window.marker") == 1, "the page was loaded again"
+
+
+def test_cluster_stays_on_the_page_while_the_service_cannot_say_whether_it_exists(user: User, fleet: Fleet, tenant: Tenant) -> None:
+    cluster = fleet.add_cluster("demo", nodes=2)
+    identity = cluster["metadata"]["uid"]
+    until(lambda: tenant.client.get(f"/clusters/{identity}").status == 200, "the service has the cluster")
+    page, gaps, refused = user.page, list[str](), list[str]()
+
+    def close_gap(route: Any) -> None:
+        """The stream ends with a gap each time. The first two of them cannot be closed."""
+        gaps.append(route.request.url)
+        route.fulfill(status=200, content_type="text/event-stream", body="event: reset\ndata: {}\n\n")
+
+    def refuse(route: Any) -> None:
+        if gaps and len(refused) < 2:
+            refused.append(route.request.url)
+            route.fulfill(status=503, content_type="application/problem+json", body="{}")
+        else:
+            route.continue_()
+
+    page.route(re.compile("/v1/events[?]"), close_gap)
+    page.route(re.compile(f"/v1/clusters/{identity}$"), refuse)
+    page.evaluate(
+        """new MutationObserver(() => { window.ended ||= document.body.innerText.includes("is deleted"); })
+             .observe(document.body, {childList: true, subtree: true})"""
+    )
+    open_cluster(user, cluster)
+    with page.expect_response(lambda answer: len(refused) == 2 and answer.ok and answer.url.endswith(f"/v1/clusters/{identity}")):
+        pass
+    user.heading("demo")
+    assert not page.evaluate("window.ended")
+
+
+def test_address_that_encodes_nothing_names_no_cluster(user: User) -> None:
+    user.go("#/cluster/%")
+    user.heading("This page cannot be shown")
 
 
 def test_list_is_filtered_ordered_and_paged_by_the_server_and_kept_in_the_address(user: User, fleet: Fleet, tenant: Tenant) -> None:

@@ -26,10 +26,10 @@ export async function show(main, { parts }, signal) {
   document.title = `${view.item.name} · openfleet`;
   view.loadDetails();
   const again = throttled(() => view.loadDetails(), DETAILS_PAUSE, signal);
-  follow(`${scope}/events?${filter}`, resourceVersion, signal, (event) => {
+  follow(`${scope}/events?${filter}`, resourceVersion, signal, async (event) => {
     if (event.name !== "reset" && event.data.id !== id) return;
     if (event.name === "deleted") view.deleted();
-    else if (event.name === "reset") get(`/clusters/${encodeURIComponent(id)}`, signal).then((item) => view.draw(item), () => view.deleted());
+    else if (event.name === "reset") await view.reload();
     else view.draw(event.data);
     again();
   });
@@ -164,6 +164,15 @@ class Detail {
     const rows = found.items.map((each) => h("tr", {}, h("td", {}, since(each.last)), h("td", {}, badge(each.type)), h("td", {}, each.reason),
       h("td", { class: "message" }, each.message), h("td", { class: "num" }, each.count)));
     return table("Events", ["Last", "Type", "Reason", "Message", { text: "Count", class: "num" }], rows, "There are no recent events.");
+  }
+
+  async reload() {
+    try {
+      this.draw(await get(`/clusters/${encodeURIComponent(this.id)}`, this.signal));
+    } catch (error) {
+      if (error.status !== 404) throw error;
+      this.deleted();
+    }
   }
 
   deleted() {
