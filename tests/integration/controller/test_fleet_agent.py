@@ -15,7 +15,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin imp
 from ansible_collections.openfleet.clusters.extensions.sandbox.screen import UserError
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller import fleet_agent, hub_reporting, informer
-from ansible_collections.openfleet.clusters.plugins.module_utils.fleet import kubeconfig_request
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet import cluster_connection, kubeconfig_request
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.assigned_order import PROVISIONED_ANNOTATION
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kubeconfig_request import (
     ACCESS_NAMESPACE,
@@ -52,11 +52,13 @@ def site(installed: Access) -> Iterator[AgentSite]:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The waits between two tries, shortened."""
+    """The waits between two tries, shortened. A cluster has as long to answer as a busy machine may need."""
     monkeypatch.setattr(fleet_agent, "AWAY_SECONDS", (0.2, 0.5))
     monkeypatch.setattr(fleet_agent, "SWEEP_SECONDS", 0.5)
     monkeypatch.setattr(hub_reporting, "LAST_BACKOFF", 0.5)
     monkeypatch.setattr(informer, "LAST_RETRY_SECONDS", 1.0)
+    for name in ("REQUEST_SECONDS", "TOTAL_SECONDS"):
+        monkeypatch.setattr(cluster_connection, name, 120.0)
 
 
 def test_agent_follows_both_sides(site: AgentSite) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.gitops import in_cluster
 from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.in_cluster import CONTROLLERS as CONTROLLERS_SET
 from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.in_cluster import DEFINITIONS, PROFILES, SYNC
 from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.kinds import (
@@ -57,6 +58,11 @@ KINDS = (
     (HELM, "HelmRelease"),
 )
 SECRET = {"username": "robot", "password": "hunter2-do-not-show", "other": "not for the cluster"}
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_cluster, "SERVED_SECONDS", 120.0)  # what a busy machine may need
 
 
 @pytest.fixture(scope="module")
