@@ -214,10 +214,9 @@ def test_a_slow_answer_ends_at_the_deadline_and_later_orders_do_not_wait(
     charts = repository(server)
     with pytest.raises(RepositoryFailed, match="does not answer in time"):
         charts.versions("web", Deadline())
-    asked = len(server.asked)
     with pytest.raises(RepositoryFailed, match="does not answer in time"):
         charts.versions("web", Deadline())
-    assert len(server.asked) == asked, "the second order asked nothing"
+    assert len(server.asked) <= 1, "the second order asked nothing"  # the server may have begun late with the first one
 
 
 def test_without_time_nothing_is_asked(files: Files, server: Server) -> None:
