@@ -21,14 +21,14 @@ def hanging() -> Iterator[Row]:
 
 
 @pytest.mark.parametrize(
-    ("work", "rows"),
+    ("work", "seconds", "rows"),
     [
-        (failing, [("before", "1 s", ""), ("name", "failed", "the hub is gone")]),
-        (hanging, [("name", "failed", "not finished after 0.05 s")]),
+        (failing, 60, [("before", "1 s", ""), ("name", "failed", "the hub is gone")]),
+        (hanging, 0.05, [("name", "failed", "not finished after 0.05 s")]),
     ],
 )
-def test_a_measurement_that_does_not_end_well_is_a_missed_goal(work: object, rows: list[tuple[str, str, str]]) -> None:
-    found = measure("name", work, 0.05)  # type: ignore[arg-type]
+def test_a_measurement_that_does_not_end_well_is_a_missed_goal(work: object, seconds: float, rows: list[tuple[str, str, str]]) -> None:
+    found = measure("name", work, seconds)  # type: ignore[arg-type]
     assert [row[:3] for row in found] == rows
     assert report(found) == 1
 
