@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import WorkloadRef
@@ -90,6 +90,7 @@ def test_plan_reads_the_fences_that_a_request_would_wait_for(write: bool, state:
             return samples.policy("")
 
     read: list[dict[str, bool]] = []
-    unused = cast("Any", None)
-    _Run(unused, unused, unused, cast("Any", Policies()), WorkloadRef("shop", "db"), write).policy({}, state)
+    unused: Any = None
+    policies: Any = Policies()
+    _Run(unused, unused, unused, policies, WorkloadRef("shop", "db"), write).policy({}, state)
     assert read == [{"recent": recent}]
