@@ -55,4 +55,4 @@ sandbox-down: setup ## Stop the sandbox: no process, no port is left
 
 clean: ## Stop the sandbox and remove all that was made here (compiled programs stay in the user's cache)
 	@if [ -x .venv/bin/openfleet-sandbox ]; then .venv/bin/openfleet-sandbox down; fi
-	@rm -rf .venv .venv.lock .sandbox .sandbox-dr .sandbox-fleet .docs .mypy_cache .ruff_cache .pytest_cache .ansible tests/output openfleet-clusters-*.tar.gz
+	@rm -rf .venv .venv.lock .sandbox .sandbox-dr .sandbox-fleet .docs .mypy_cache .ruff_cache .pytest_cache .ansible .hypothesis tests/output openfleet-clusters-*.tar.gz

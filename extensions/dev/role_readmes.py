@@ -32,7 +32,6 @@ FROM_PLAYBOOKS = {
     "node_requests",
     "template_parameters",
 }
-MAIN = "main"  # the entry point of a role that is no template
 MARKUP = re.compile(r"\b[CVO]\(([^)]*)\)")
 
 

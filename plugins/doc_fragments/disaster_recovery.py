@@ -17,8 +17,8 @@ options:
     aliases: [verify_ssl]
   site_namespace:
     description:
-      - The namespace on this cluster with the C(ClusterRegistry) of the peers, the Secrets of their kubeconfigs, and the
-        ConfigMap C(dr-settings), in which C(dr_mode) chooses how peers are reached.
+      - The namespace on this cluster with the C(ClusterRegistry) of the peers, the Secrets of their kubeconfigs, and
+        the ConfigMap C(dr-settings), in which C(dr_mode) chooses how peers are reached.
     type: str
     default: openfleet-system
 """

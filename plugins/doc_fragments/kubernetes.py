@@ -81,18 +81,19 @@ options:
     default: self
   site_namespace:
     description:
-      - The namespace of the site on the hub, which holds the locks of all orders. Tenants must have no permission in it.
+      - The namespace of the site on the hub, which holds the locks of all orders. Tenants must have no permission in
+        it.
       - Set the same value for the event source, the playbooks and all modules.
     type: str
     default: openfleet-system
   allowed_addresses:
     description:
-      - The addresses at which the site reaches clusters by kubeconfigs of tenants, as the provider C(standalone) does. By
-        default there are none.
+      - The addresses at which the site reaches clusters by kubeconfigs of tenants, as the provider C(standalone) does.
+        By default there are none.
       - An entry is an address, a network in CIDR notation, or the name of a host. C(*.example.com) is every name below
         C(example.com).
-      - Loopback, link-local, private and reserved addresses need an entry that is such an address or network itself. The
-        name of a host, or C(0.0.0.0/0), does not allow them.
+      - Loopback, link-local, private and reserved addresses need an entry that is such an address or network itself.
+        The name of a host, or C(0.0.0.0/0), does not allow them.
       - Set the same value for the event source, the playbooks and all modules.
     type: list
     elements: str

@@ -31,8 +31,8 @@ options:
   sources:
     description:
       - The objects to read. Omit those that the account has no permission to list.
-      - V(fleet_clusters) are the C(FleetCluster)s on the home cluster of a fleet, which are on all its hubs. They are in
-        the groups C(fleet_cluster) and C(hub_<hub>) too. Only their hubs have their kubeconfigs.
+      - V(fleet_clusters) are the C(FleetCluster)s on the home cluster of a fleet, which are on all its hubs. They are
+        in the groups C(fleet_cluster) and C(hub_<hub>) too. Only their hubs have their kubeconfigs.
     type: list
     elements: str
     choices: [orders, registries, fleet_clusters]

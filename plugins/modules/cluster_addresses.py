@@ -110,8 +110,8 @@ objects:
       returned: always
       sample: vlans
     action:
-      description: What happened to the cluster's part of it, V(created), V(changed), V(unchanged) or V(deleted). In check mode, the
-        predicted action.
+      description: What happened to the cluster's part of it, V(created), V(changed), V(unchanged) or V(deleted). In
+        check mode, the predicted action.
       type: str
       returned: always
       sample: created

@@ -66,8 +66,8 @@ options:
         type: int
         default: 53
       secret:
-        description: Name of a Secret in O(site_namespace) with a TSIG key in C(name), C(secret) and C(algorithm), which is
-          C(hmac-sha256) by default. Without a Secret updates are not signed.
+        description: Name of a Secret in O(site_namespace) with a TSIG key in C(name), C(secret) and C(algorithm), which
+          is C(hmac-sha256) by default. Without a Secret updates are not signed.
         type: str
   route53:
     description: A hosted zone of Amazon Route 53.
@@ -78,8 +78,8 @@ options:
         type: str
         required: true
       secret:
-        description: Name of a Secret in O(site_namespace) with C(aws_access_key_id) and C(aws_secret_access_key). Without a
-          Secret the credentials are those of the machine that runs Ansible.
+        description: Name of a Secret in O(site_namespace) with C(aws_access_key_id) and C(aws_secret_access_key).
+          Without a Secret the credentials are those of the machine that runs Ansible.
         type: str
       endpoint_url:
         description: Address of another server with the same API.

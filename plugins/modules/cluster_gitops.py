@@ -12,8 +12,8 @@ version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - Installs Flux in a cluster from pinned manifests, lets it follow a git repository and install the profiles of the order, and
-    reports what Flux itself reports.
+  - Installs Flux in a cluster from pinned manifests, lets it follow a git repository and install the profiles of the
+    order, and reports what Flux itself reports.
   - Applies what it can now and waits for nothing. Run the task again later to continue. Other manifests upgrade Flux.
 options:
   state:
@@ -26,8 +26,8 @@ options:
   mode:
     description:
       - V(in_cluster) installs Flux in the cluster, which then works without the hub.
-      - V(hub) uses the Flux that the site has installed on the hub. Its objects are in the working namespace of the order, and
-        reach the cluster by its kubeconfig. It is for clusters without an outbound network.
+      - V(hub) uses the Flux that the site has installed on the hub. Its objects are in the working namespace of the
+        order, and reach the cluster by its kubeconfig. It is for clusters without an outbound network.
       - To change the mode of a cluster, remove it first with O(state=absent) and the old mode.
     type: str
     choices: [in_cluster, hub]
@@ -77,7 +77,8 @@ options:
       secretRef:
         description:
           - A Secret with the credentials, in the namespace of the order, or of the cluster if it has no order. It has
-            C(username) and C(password), or C(bearerToken), or for ssh C(identity) and C(known_hosts); C(ca.crt) is optional.
+            C(username) and C(password), or C(bearerToken), or for ssh C(identity) and C(known_hosts); C(ca.crt) is
+            optional.
           - It is copied to where Flux runs. Use another one for each cluster.
         type: dict
         suboptions:
@@ -87,8 +88,8 @@ options:
             required: true
   notifications:
     description:
-      - Where Flux reports changes to. A report only asks the engine to observe the order, which it also does now and then
-        without one.
+      - Where Flux reports changes to. A report only asks the engine to observe the order, which it also does now and
+        then without one.
       - Each cluster signs with a key of its own. Ignored for a cluster without an order.
     type: dict
     suboptions:
@@ -142,8 +143,8 @@ EXAMPLES = r"""
 RETURN = r"""
 part:
   description:
-    - Whether everything is applied. A cluster that does not serve what the task needs yet is no failure. Run the task again
-      later.
+    - Whether everything is applied. A cluster that does not serve what the task needs yet is no failure. Run the task
+      again later.
   returned: success
   type: dict
   contains:
@@ -164,8 +165,8 @@ part:
       sample: Flux v2.9.5
 conditions:
   description:
-    - What Flux reports, as the conditions C(GitOpsInstalled), C(GitOpsSourceReady), C(GitOpsSynced) and C(ProfilesReady) of the
-      order, each if it is used. With O(mode=hub) there is no C(GitOpsInstalled).
+    - What Flux reports, as the conditions C(GitOpsInstalled), C(GitOpsSourceReady), C(GitOpsSynced) and
+      C(ProfilesReady) of the order, each if it is used. With O(mode=hub) there is no C(GitOpsInstalled).
   returned: if O(state=present)
   type: dict
   sample:

@@ -15,8 +15,8 @@ description:
   - Claims hosts of each resource class for a cluster, all or none, in one task. No two clusters get the same host.
   - If hosts are missing, the task fails with the reason C(HostShortage), and claims nothing.
   - Prefers clean hosts, and spreads the hosts of a class over failure domains.
-  - A claimed Agent is approved, and gets a hostname and the role C(worker). HyperShift binds it, if its NodePool has the
-    selector in RV(node_platforms).
+  - A claimed Agent is approved, and gets a hostname and the role C(worker). HyperShift binds it, if its NodePool has
+    the selector in RV(node_platforms).
   - Releases hosts that are too many only when they have left the cluster. A released Agent gets back what the claim has
     changed, and the label C(<api_group>/cleaning=required). The site removes that label when the host is clean.
   - The ConfigMap C(host-claims-<inventory>) in O(site_namespace) has all claims of an inventory. Each change of it is a
@@ -60,7 +60,8 @@ options:
     type: str
     default: topology.kubernetes.io/zone
   require_clean:
-    description: Whether Agents with the label C(<api_group>/cleaning) cannot be claimed. Otherwise they are claimed last.
+    description: Whether Agents with the label C(<api_group>/cleaning) cannot be claimed. Otherwise they are claimed
+      last.
     type: bool
     default: false
   inventory:
@@ -149,8 +150,8 @@ hosts:
   sample:
     fc430: [5b7a, 9c01]
 node_platforms:
-  description: For each claimed class the O(openfleet.clusters.cluster#module:settings) C(node_platforms) that select its
-    Agents.
+  description: For each claimed class the O(openfleet.clusters.cluster#module:settings) C(node_platforms) that select
+    its Agents.
   returned: success
   type: dict
   sample:

@@ -12,8 +12,8 @@ version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - Creates a NetworkAttachmentDefinition on the hub, for a VLAN on a bridge of the hub's nodes. NodePools of the platform
-    KubeVirt name it in C(additionalNetworks). The hub needs Multus and the bridge.
+  - Creates a NetworkAttachmentDefinition on the hub, for a VLAN on a bridge of the hub's nodes. NodePools of the
+    platform KubeVirt name it in C(additionalNetworks). The hub needs Multus and the bridge.
   - The VLAN is an entry of an AddressPool, so no two clusters have the same one.
   - Kubernetes deletes the object with the namespace of the cluster.
 options:
@@ -92,7 +92,8 @@ objects:
       returned: always
       sample: clusters-lab-2f6c0a4b9d1e8f37
     action:
-      description: What happened to it, V(created), V(changed), V(unchanged) or V(deleted). In check mode, the predicted action.
+      description: What happened to it, V(created), V(changed), V(unchanged) or V(deleted). In check mode, the predicted
+        action.
       type: str
       returned: always
       sample: created

@@ -38,8 +38,8 @@ options:
   template_parameters:
     description:
       - Values of the template's parameters. Parameters that are not set have the template's defaults.
-      - A secret parameter takes a dict with C(secretRef), which has C(name) and C(key) of a Secret in the namespace of the order,
-        instead of its value.
+      - A secret parameter takes a dict with C(secretRef), which has C(name) and C(key) of a Secret in the namespace of
+        the order, instead of its value.
       - Replaces all earlier values.
     type: dict
   node_requests:

@@ -16,8 +16,8 @@ description:
     backup, which gives each order a new uid.
   - An order never gets the cluster of another order by itself. Until it is adopted, the order fails with
     C(NamespaceTaken).
-  - Labels the working namespace, the Secrets and the objects of the cluster with the uid of the order, under the lock of
-    the order. Gives the order the hosts and the addresses of its cluster. Changes nothing else.
+  - Labels the working namespace, the Secrets and the objects of the cluster with the uid of the order, under the lock
+    of the order. Gives the order the hosts and the addresses of its cluster. Changes nothing else.
   - The next run of the template moves the DNS records of the cluster to the order.
   - Name the orders. Verify that each is a restored order and not a new one of another tenant.
 options: {}

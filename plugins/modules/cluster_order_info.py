@@ -117,8 +117,8 @@ orders:
       sample: provision
 orphans:
   description:
-    - What exists on the hub of orders that no longer exist, for example because a finalizer was removed by hand. It does
-      not depend on the other options that select orders.
+    - What exists on the hub of orders that no longer exist, for example because a finalizer was removed by hand. It
+      does not depend on the other options that select orders.
   returned: with O(orphans)
   type: list
   elements: dict

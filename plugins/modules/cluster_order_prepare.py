@@ -162,8 +162,8 @@ orders:
       type: dict
       returned: always
     cluster_arguments:
-      description: What the modules for one cluster take from the run where a task leaves it out. C(provider), C(lock) and the
-        arguments of this task that say where the site has its objects.
+      description: What the modules for one cluster take from the run where a task leaves it out. C(provider), C(lock)
+        and the arguments of this task that say where the site has its objects.
       type: dict
       returned: always
     cluster_job:

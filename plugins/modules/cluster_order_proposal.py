@@ -13,11 +13,11 @@ author:
   - openfleet.clusters contributors (@openfleet)
 description:
   - Renders an order, or its change, into a file of a repository and opens a pull request for it.
-  - Validates the parameters against the template first. What only the hub knows, such as values of the site and profiles,
-    is validated there.
+  - Validates the parameters against the template first. What only the hub knows, such as values of the site and
+    profiles, is validated there.
   - A file has no secret. A secret parameter must be a C(secretRef), and a value is refused.
-  - The same proposal again finds the open pull request and changes nothing. If the file on the branch is so already, there
-    is no pull request.
+  - The same proposal again finds the open pull request and changes nothing. If the file on the branch is so already,
+    there is no pull request.
   - Does not change fields whose options are not set.
   - Needs no hub.
 options:

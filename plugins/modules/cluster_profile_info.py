@@ -13,8 +13,8 @@ author:
   - openfleet.clusters contributors (@openfleet)
 description:
   - Lists the profiles that orders can have, with the versions that the chart repositories of the site have now.
-  - A profile is a Helm chart that Flux installs in the cluster of an order. The settings of the site have the profiles and
-    the repositories.
+  - A profile is a Helm chart that Flux installs in the cluster of an order. The settings of the site have the profiles
+    and the repositories.
   - A repository that does not answer is reported in RV(profiles[].problem) of its profiles, and is no failure.
 options:
   template:

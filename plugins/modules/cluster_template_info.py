@@ -109,7 +109,8 @@ templates:
       returned: always
       sample: ["fc430"]
     site_parameters:
-      description: Parameters that belong to the site. An order can set them only to values that the site's settings allow.
+      description: Parameters that belong to the site. An order can set them only to values that the site's settings
+        allow.
       type: list
       elements: str
       returned: always

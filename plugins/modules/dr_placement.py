@@ -12,8 +12,8 @@ version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - With an epoch, the task leads. It reads this cluster, its peers and the bucket, records each step in the bucket, acts
-    on it, and repeats this until there is nothing to do now or a gate is closed. It does not wait for a gate.
+  - With an epoch, the task leads. It reads this cluster, its peers and the bucket, records each step in the bucket,
+    acts on it, and repeats this until there is nothing to do now or a gate is closed. It does not wait for a gate.
   - Without an epoch, the task watches. It shows the recorded state on this cluster's copy of the C(DRPlacementControl)
     and changes nothing else.
   - A task whose epoch is over ends without an error. The leader of the next epoch continues.
@@ -98,7 +98,8 @@ placements:
       description:
         - Why the reconcile ended. V(Settled), V(Waiting) for a gate, V(Acting) if the cluster has to react first,
           V(TimeIsOver), V(Watched), V(Planned) in check mode, V(NotStarted) before a leader has begun, V(NotFound), or,
-          if another leader acts, V(Fenced), V(Superseded) or V(StaleRevision); V(TermEnded) if the next leader rebuilds a lost state.
+          if another leader acts, V(Fenced), V(Superseded) or V(StaleRevision); V(TermEnded) if the next leader rebuilds
+          a lost state.
       type: str
       returned: always
       sample: Waiting

@@ -12,15 +12,16 @@ version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - Returns for each C(DRPlacementControl) of this cluster which cluster has the workload, which request is in progress, who leads, and
-    what it waits for, since when, with what to do about it.
+  - Returns for each C(DRPlacementControl) of this cluster which cluster has the workload, which request is in progress,
+    who leads, and what it waits for, since when, with what to do about it.
   - It reads the bucket and this cluster. It sends no request to the peers.
 options:
   namespace:
     description: Namespace of the C(DRPlacementControls). The default is all namespaces.
     type: str
   name:
-    description: Name of one C(DRPlacementControl), with O(namespace). It is found in the bucket also if this cluster has no copy of it.
+    description: Name of one C(DRPlacementControl), with O(namespace). It is found in the bucket also if this cluster
+      has no copy of it.
     type: str
 seealso:
   - module: openfleet.clusters.dr_placement
@@ -90,11 +91,13 @@ placements:
       type: dict
       returned: always
     request:
-      description: The request in progress, with C(kind), C(target), C(stage), C(started_at) and C(can_be_taken_back). Otherwise null.
+      description: The request in progress, with C(kind), C(target), C(stage), C(started_at) and C(can_be_taken_back).
+        Otherwise null.
       type: dict
       returned: always
     asked:
-      description: What people ask for, with its C(number), and the C(cluster) whose copy asked for it. Null before the first.
+      description: What people ask for, with its C(number), and the C(cluster) whose copy asked for it. Null before the
+        first.
       type: dict
       returned: always
     leader:

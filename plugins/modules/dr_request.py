@@ -12,8 +12,8 @@ version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - Changes the spec of the C(DRPlacementControl) on this cluster, as a person would, and nothing else. The leader acts on it. The change
-    counts on whichever cluster it is made.
+  - Changes the spec of the C(DRPlacementControl) on this cluster, as a person would, and nothing else. The leader acts
+    on it. The change counts on whichever cluster it is made.
   - With O(wait=true) it waits until the workload runs where it was asked for, and shows the progress.
 options:
   namespace:
@@ -29,8 +29,8 @@ options:
       - V(protect) creates the C(DRPlacementControl), or sets its preferred cluster.
       - V(failover) moves the workload to O(cluster) without its current cluster. Data since the last sync is lost.
       - V(relocate) moves it to O(cluster) without a loss. All clusters have to answer.
-      - V(test_failover) starts a copy on O(cluster) for a trial. V(failover) to the same cluster makes the trial the workload.
-        V(end_test) reverts it.
+      - V(test_failover) starts a copy on O(cluster) for a trial. V(failover) to the same cluster makes the trial the
+        workload. V(end_test) reverts it.
       - V(unprotect) ends the protection. The workload stays where it is.
     type: str
     choices: [protect, failover, relocate, test_failover, end_test, unprotect]
@@ -45,12 +45,13 @@ options:
     description: The C(Placement) of a new protection. The default is O(name).
     type: str
   pvc_selector:
-    description: The label selector for the volume claims of a new protection. The default is all claims of the namespace.
+    description: The label selector for the volume claims of a new protection. The default is all claims of the
+      namespace.
     type: dict
   protected_namespaces:
     description:
-      - The namespaces of a discovered application, which a person cleans up. For a new protection. Other namespaces than
-        O(namespace) need a C(DRPlacementControl) in the C(ops_namespace) of C(dr-settings).
+      - The namespaces of a discovered application, which a person cleans up. For a new protection. Other namespaces
+        than O(namespace) need a C(DRPlacementControl) in the C(ops_namespace) of C(dr-settings).
     type: list
     elements: str
   wait:

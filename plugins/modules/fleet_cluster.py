@@ -52,7 +52,8 @@ options:
         type: int
         required: true
   placement:
-    description: Where the cluster may be, with the fields of the API. It cannot be changed after the cluster was bound to a hub.
+    description: Where the cluster may be, with the fields of the API. It cannot be changed after the cluster was bound
+      to a hub.
     type: dict
   priority:
     description: Of the tenant's clusters that wait, those with a higher priority come first.

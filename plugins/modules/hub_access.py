@@ -12,8 +12,8 @@ version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - Creates the namespace of a hub on the home cluster, with the account of its agent and the permissions of the agent, of the home engine
-    and of the REST API in it. What exists stays as it is.
+  - Creates the namespace of a hub on the home cluster, with the account of its agent and the permissions of the agent,
+    of the home engine and of the REST API in it. What exists stays as it is.
   - Issues a credential of that account, if asked. It reaches the namespace of the hub only.
 options:
   name:

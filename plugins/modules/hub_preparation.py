@@ -12,13 +12,14 @@ version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - Creates the CustomResourceDefinitions, the namespace of the site, accounts and permissions that the engine and the agent of a hub need.
-    Definitions are updated; other objects that exist stay as they are.
+  - Creates the CustomResourceDefinitions, the namespace of the site, accounts and permissions that the engine and the
+    agent of a hub need. Definitions are updated; other objects that exist stay as they are.
   - Stores the credential of the agent for the home cluster, if it is given.
   - Checks what the hub needs to take clusters, as its agent does. Deployments are the site's.
 options:
   home_kubeconfig:
-    description: The kubeconfig of the agent for the home cluster, as RV(openfleet.clusters.hub_access#module:kubeconfig) has it.
+    description: The kubeconfig of the agent for the home cluster, as
+      RV(openfleet.clusters.hub_access#module:kubeconfig) has it.
     type: dict
 seealso:
   - module: openfleet.clusters.hub_access

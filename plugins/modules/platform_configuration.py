@@ -12,8 +12,8 @@ version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - Compares the controller and EDA of Ansible Automation Platform, or an AWX, with a document, and changes what differs.
-    The keys and fields of the document are those of C(infra.aap_configuration).
+  - Compares the controller and EDA of Ansible Automation Platform, or an AWX, with a document, and changes what
+    differs. The keys and fields of the document are those of C(infra.aap_configuration).
   - Checks the whole document, the licence and the permissions before it writes anything.
   - Deletes objects that left the document, if this module has created them. A C(Secret) on the hub, the ledger, has
     their ids, and salted hashes of the secrets that were written. A secret is written again when its value changes.
@@ -22,7 +22,8 @@ description:
 options:
   document:
     description:
-      - The objects by kind, for example C(controller_templates). The guide C(docs/platform_reference.md) lists the keys.
+      - The objects by kind, for example C(controller_templates). The guide C(docs/platform_reference.md) lists the
+        keys.
       - A field that an object does not have stays as it is. A list of references is compared as a whole.
       - Required for O(state=present).
     type: dict

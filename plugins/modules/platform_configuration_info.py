@@ -14,8 +14,8 @@ author:
 description:
   - Exports the objects of the controller and EDA of Ansible Automation Platform, or of an AWX, in the format of
     C(infra.aap_configuration), which M(openfleet.clusters.platform_configuration) applies.
-  - Secrets are C($encrypted$), as the platform shows them. A document with this value keeps the secret of an object that
-    exists.
+  - Secrets are C($encrypted$), as the platform shows them. A document with this value keeps the secret of an object
+    that exists.
   - Objects that the platform brings itself are left out.
 options:
   kinds:

@@ -12,9 +12,9 @@ version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - Generates a document for M(openfleet.clusters.platform_configuration) from the installed collection and a site file. It has a job
-    template for each playbook, with the prompts and the survey that it needs, workflow templates, schedules, credentials, images,
-    a container group, and the rulebook activations.
+  - Generates a document for M(openfleet.clusters.platform_configuration) from the installed collection and a site file.
+    It has a job template for each playbook, with the prompts and the survey that it needs, workflow templates,
+    schedules, credentials, images, a container group, and the rulebook activations.
   - The same collection and site file always generate the same document.
   - The returned document contains the secrets. Set C(no_log) for the task.
   - Needs no connection.

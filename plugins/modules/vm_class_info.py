@@ -12,7 +12,8 @@ version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - Translates requested nodes into the settings of the provider C(hypershift) for nodes on KubeVirt, by the classes of a site.
+  - Translates requested nodes into the settings of the provider C(hypershift) for nodes on KubeVirt, by the classes of
+    a site.
   - Fails if a class does not exist or has a mistake, or if the nodes need more than the limits allow. So a task before
     M(openfleet.clusters.cluster) rejects an order before anything is created.
   - Needs no cluster and no credentials.
@@ -21,7 +22,8 @@ options:
     description:
       - The classes of the site by name. Classes whose C(kind) is not V(vm) are ignored.
       - A class has C(cores), C(memory), and optionally C(root_volume_size) (V(32Gi)), C(storage_class), C(network) (a
-        NetworkAttachmentDefinition as C(namespace/name), attached beside the network of pods) and C(max_nodes) of a cluster.
+        NetworkAttachmentDefinition as C(namespace/name), attached beside the network of pods) and C(max_nodes) of a
+        cluster.
     type: dict
     required: true
   node_requests:

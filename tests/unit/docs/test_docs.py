@@ -281,6 +281,11 @@ def test_prose_has_the_style_of_the_project(path: Path, check: Any) -> None:
     assert list(check(read(path))) == []
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "roles").glob("*/meta/argument_specs.yml")), ids=lambda path: path.parts[-3])
+def test_descriptions_of_variables_wrap(path: Path) -> None:
+    assert not list(long_lines(read(path)))
+
+
 def test_files_use_the_words_of_the_field() -> None:
     tracked = subprocess.run(["git", "ls-files", *SOURCES], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
     paths = [path for path in tracked if (ROOT / path).is_file() and ROOT / path != Path(__file__)]

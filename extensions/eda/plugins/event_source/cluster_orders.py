@@ -22,10 +22,11 @@ DOCUMENTATION = r"""
 ---
 short_description: Follow cluster orders and emit the actions they need
 description:
-  - Lists and watches the ClusterOrders of a hub and the objects of their clusters, and accepts webhooks that name orders.
+  - Lists and watches the ClusterOrders of a hub and the objects of their clusters, and accepts webhooks that name
+    orders.
   - Updates the status of an order within milliseconds after its cluster changes.
-  - Emits an event for each action that orders need, C(provision), C(post_install) or C(delete), and for each transition, C(ready),
-    C(degraded), C(failed) or C(deleted).
+  - Emits an event for each action that orders need, C(provision), C(post_install) or C(delete), and for each
+    transition, C(ready), C(degraded), C(failed) or C(deleted).
 options:
   kubeconfig:
     description:
@@ -40,20 +41,22 @@ options:
     default: cloudkit.openshift.io
   controller:
     description:
-      - The controller of orders. With V(external) the namespace, the service account and the finalizer C(<group>/finalizer) belong to it.
+      - The controller of orders. With V(external) the namespace, the service account and the finalizer
+        C(<group>/finalizer) belong to it.
     type: str
     choices: [self, external]
     default: self
   site_namespace:
     description:
-      - The namespace of the site on the hub. It holds the locks of all orders, and the Lease by which several sources for one hub elect a
-        leader. Tenants must have no permission in it.
+      - The namespace of the site on the hub. It holds the locks of all orders, and the Lease by which several sources
+        for one hub elect a leader. Tenants must have no permission in it.
     type: str
     default: openfleet-system
   allowed_addresses:
     description:
-      - The addresses at which the site reaches clusters by kubeconfigs of tenants, as the provider C(standalone) does. By default there are
-        none. An entry is an address, a network in CIDR notation, or the name of a host, also as C(*.example.com).
+      - The addresses at which the site reaches clusters by kubeconfigs of tenants, as the provider C(standalone) does.
+        By default there are none. An entry is an address, a network in CIDR notation, or the name of a host, also as
+        C(*.example.com).
       - Loopback, link-local, private and reserved addresses need an entry that is such an address or network itself.
     type: list
     elements: str
@@ -74,12 +77,14 @@ options:
     default: 300
   pending_timeout:
     description:
-      - After how many seconds a run that has not locked its order counts as lost. Until then it is one of O(max_in_flight), and its action
-        is not emitted again, because a job may wait in the queue of Automation Platform.
+      - After how many seconds a run that has not locked its order counts as lost. Until then it is one of
+        O(max_in_flight), and its action is not emitted again, because a job may wait in the queue of Automation
+        Platform.
       - As long as O(start_timeout) by default. The rulebook C(cluster_fulfillment_aap) sets V(3600).
     type: int
   poll:
-    description: The interval, in seconds, between two requests to a provider whose clusters cannot be watched on the hub.
+    description: The interval, in seconds, between two requests to a provider whose clusters cannot be watched on the
+      hub.
     type: int
     default: 60
   resync:
@@ -88,14 +93,15 @@ options:
     default: 3600
   remove_orphans_after:
     description:
-      - After how many seconds the working namespace and the cluster of an order that was deleted around the controller are deleted, and the
-        Leases of orders in deleted namespaces; and its hosts and addresses released, once the namespace is deleted. The time counts from
-        the report of the object.
+      - After how many seconds the working namespace and the cluster of an order that was deleted around the controller
+        are deleted, and the Leases of orders in deleted namespaces; and its hosts and addresses released, once the
+        namespace is deleted. The time counts from the report of the object.
       - With V(0) they are reported only.
     type: int
     default: 0
   workflows:
-    description: The actions that the rulebook launches as workflows. Their events have C(workflow) in C(meta.launch), the others C(job).
+    description: The actions that the rulebook launches as workflows. Their events have C(workflow) in C(meta.launch),
+      the others C(job).
     type: list
     elements: str
     choices: [provision, post_install, delete]
@@ -113,7 +119,8 @@ options:
     type: dict
     suboptions:
       host:
-        description: The address to listen at. An address that is not a loopback one requires one of the three, or O(webhook.insecure=true).
+        description: The address to listen at. An address that is not a loopback one requires one of the three, or
+          O(webhook.insecure=true).
         type: str
         default: 127.0.0.1
       port:
@@ -141,15 +148,15 @@ options:
         type: path
       client_names:
         description:
-          - The names of the certificates that may send. A certificate has to have one of them as a DNS name, or, if it has no DNS
-            name, as its common name.
+          - The names of the certificates that may send. A certificate has to have one of them as a DNS name, or, if it
+            has no DNS name, as its common name.
         type: list
         elements: str
         default: []
       health_port:
         description:
-          - A port of its own for C(/healthz) and C(/metrics), without TLS and with connections of its own, so that a flood of webhooks
-            does not make a probe fail. V(0) for any. Without it they are served at O(webhook.port).
+          - A port of its own for C(/healthz) and C(/metrics), without TLS and with connections of its own, so that a
+            flood of webhooks does not make a probe fail. V(0) for any. Without it they are served at O(webhook.port).
         type: int
       insecure:
         description: Accept webhooks without authentication.
@@ -169,8 +176,8 @@ options:
         default: 256
       max_connections_per_client:
         description:
-          - The number of open connections of one client, an IPv4 address or an IPv6 network of 64 bits. Behind a proxy, all senders are one
-            client.
+          - The number of open connections of one client, an IPv4 address or an IPv6 network of 64 bits. Behind a proxy,
+            all senders are one client.
         type: int
         default: 64
 """

@@ -21,15 +21,15 @@ DOCUMENTATION = r"""
 ---
 short_description: Reconcile the clusters of a fleet on its home cluster
 description:
-  - Lists and watches FleetClusters, Hubs, FleetQuotas and ClusterAssignments of the home cluster, and the heartbeats and reports of the
-    agents of all hubs.
-  - Reserves quota, binds clusters to hubs, keeps their assignments and their status current, deletes clusters whose time is over, and
-    writes records of deleted ones. Of several sources for one home cluster, one leads.
-  - Emits an event for each transition. Its C(type) is V(cluster_accepted), V(cluster_scheduled), V(cluster_unschedulable),
-    V(cluster_ready), V(cluster_degraded), V(cluster_failed), V(cluster_expiring), V(cluster_expired), V(cluster_denied),
-    V(cluster_deleted), V(hub_lost) or V(hub_back).
-  - An event of a cluster has C(cluster) with C(namespace), C(name) and C(uid), and C(hub), C(template), C(reason) and C(message). One of a
-    hub has C(hub), C(uid), the number of its C(clusters), C(reason) and C(message).
+  - Lists and watches FleetClusters, Hubs, FleetQuotas and ClusterAssignments of the home cluster, and the heartbeats
+    and reports of the agents of all hubs.
+  - Reserves quota, binds clusters to hubs, keeps their assignments and their status current, deletes clusters whose
+    time is over, and writes records of deleted ones. Of several sources for one home cluster, one leads.
+  - Emits an event for each transition. Its C(type) is V(cluster_accepted), V(cluster_scheduled),
+    V(cluster_unschedulable), V(cluster_ready), V(cluster_degraded), V(cluster_failed), V(cluster_expiring),
+    V(cluster_expired), V(cluster_denied), V(cluster_deleted), V(hub_lost) or V(hub_back).
+  - An event of a cluster has C(cluster) with C(namespace), C(name) and C(uid), and C(hub), C(template), C(reason) and
+    C(message). One of a hub has C(hub), C(uid), the number of its C(clusters), C(reason) and C(message).
 options:
   kubeconfig:
     description:
@@ -40,17 +40,19 @@ options:
     type: raw
   site_namespace:
     description:
-      - The namespace of the site on the home cluster. It has the Lease by which several sources elect a leader, and the FleetQuota that
-        counts for tenants without limits of their own.
+      - The namespace of the site on the home cluster. It has the Lease by which several sources elect a leader, and the
+        FleetQuota that counts for tenants without limits of their own.
     type: str
     default: openfleet-system
   hub_timeout:
     description:
-      - After how many seconds without a heartbeat of its agent a hub is lost. It gets no further clusters then; those that it has stay.
+      - After how many seconds without a heartbeat of its agent a hub is lost. It gets no further clusters then; those
+        that it has stay.
     type: int
     default: 180
   sweep:
-    description: The interval, in seconds, between two comparisons of all reservations with the clusters, which repairs what differs.
+    description: The interval, in seconds, between two comparisons of all reservations with the clusters, which repairs
+      what differs.
     type: int
     default: 300
   secrets_poll:
@@ -79,9 +81,11 @@ options:
         default: 2
   records:
     description:
-      - What happens to the records of deleted clusters. Without a bucket and without limits they stay on the home cluster.
-      - The other options of a store are those of M(openfleet.clusters.s3_lock), C(endpoint_url), C(region), C(access_key), C(secret_key),
-        C(session_token), C(profile), C(aws_ca_bundle), C(validate_certs), C(path_style), C(encryption_mode) and C(encryption_kms_key_id).
+      - What happens to the records of deleted clusters. Without a bucket and without limits they stay on the home
+        cluster.
+      - The other options of a store are those of M(openfleet.clusters.s3_lock), C(endpoint_url), C(region),
+        C(access_key), C(secret_key), C(session_token), C(profile), C(aws_ca_bundle), C(validate_certs), C(path_style),
+        C(encryption_mode) and C(encryption_kms_key_id).
     type: dict
     suboptions:
       bucket:
@@ -97,7 +101,8 @@ options:
         default: 300
       max_age:
         description:
-          - After which time a record is deleted, such as V(72h) or V(90d). With a bucket, only exported records are deleted.
+          - After which time a record is deleted, such as V(72h) or V(90d). With a bucket, only exported records are
+            deleted.
         type: str
       max_number:
         description: How many records of each tenant are kept.

@@ -12,10 +12,12 @@ from typing import Any
 DOCUMENTATION = r"""
 short_description: Create the clusters that the home cluster of a fleet assigns to this hub
 description:
-  - Runs on each hub of a fleet. It follows the namespace C(hub-<name>) on the home cluster with a credential for only that namespace.
-  - Each C(ClusterAssignment) becomes a C(ClusterOrder) in a namespace of its own on the hub, and the status of the order becomes that of
-    the assignment. The engine of the hub fulfils the order as any other one.
-  - Renews a C(Lease), and reports the checks of the hub, its hosts by class, the templates on offer with their parameters, and versions.
+  - Runs on each hub of a fleet. It follows the namespace C(hub-<name>) on the home cluster with a credential for only
+    that namespace.
+  - Each C(ClusterAssignment) becomes a C(ClusterOrder) in a namespace of its own on the hub, and the status of the
+    order becomes that of the assignment. The engine of the hub fulfils the order as any other one.
+  - Renews a C(Lease), and reports the checks of the hub, its hosts by class, the templates on offer with their
+    parameters, and versions.
   - Answers requests for short-lived kubeconfigs.
   - The hub does not depend on the home cluster. What changes while that is away is reported once it is back.
   - Of several sources for one hub one works, and the others stand by.
@@ -26,9 +28,10 @@ options:
     required: true
   home:
     description:
-      - How to reach the home cluster, with the connection options of this collection's modules (C(kubeconfig), C(context)...). Environment
-        variables are not used for it.
-      - C(kubeconfig) is best the path of a file. A file with another credential is used once the home cluster refuses the former one.
+      - How to reach the home cluster, with the connection options of this collection's modules (C(kubeconfig),
+        C(context)...). Environment variables are not used for it.
+      - C(kubeconfig) is best the path of a file. A file with another credential is used once the home cluster refuses
+        the former one.
     type: dict
     required: true
   kubeconfig:
@@ -48,11 +51,13 @@ options:
     choices: [self, external]
     default: self
   site_namespace:
-    description: The namespace of the site on the hub, with its settings, and the Lease by which several sources elect a leader.
+    description: The namespace of the site on the hub, with its settings, and the Lease by which several sources elect a
+      leader.
     type: str
     default: openfleet-system
   allowed_addresses:
-    description: The addresses at which the site reaches clusters by kubeconfigs of tenants, as in C(openfleet.clusters.cluster_orders).
+    description: The addresses at which the site reaches clusters by kubeconfigs of tenants, as in
+      C(openfleet.clusters.cluster_orders).
     type: list
     elements: str
     default: []
@@ -78,8 +83,8 @@ options:
         default: 5002
   collections_paths:
     description:
-      - The folders of collections with templates. By default those of C(ANSIBLE_COLLECTIONS_PATH), or Ansible's own, and that of this
-        collection.
+      - The folders of collections with templates. By default those of C(ANSIBLE_COLLECTIONS_PATH), or Ansible's own,
+        and that of this collection.
     type: list
     elements: str
     default: []

@@ -47,8 +47,8 @@ options:
     type: dict
   registry_namespace:
     description:
-      - If set, the source checks the clusters of each C(ClusterRegistry) in this namespace of O(cluster), and updates its
-        status. Of several sources for one cluster only one does.
+      - If set, the source checks the clusters of each C(ClusterRegistry) in this namespace of O(cluster), and updates
+        its status. Of several sources for one cluster only one does.
     type: str
   registry_interval:
     description: Interval in seconds at which registered clusters are checked.
