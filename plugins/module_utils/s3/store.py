@@ -45,7 +45,7 @@ except ImportError as error:
 CONNECT_SECONDS = 2.0
 READ_SECONDS = 2.5
 REQUEST_SECONDS = CONNECT_SECONDS + READ_SECONDS
-# For the access log of the store. The SDK composes its own name anew for each request, an eighth of what a read costs.
+# For the access log of the store. The SDK composes its own name for each request, an eighth of what a read costs.
 USER_AGENT = "openfleet.clusters"
 CONNECTIONS = 16
 CALLS_PER_CONNECTION = 4  # abandoned ones included
