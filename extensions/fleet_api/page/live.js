@@ -18,7 +18,7 @@ function become(next) {
 }
 
 // Calls `changed(event)` for each event until the signal aborts. After a gap `changed` gets an event named "reset". Where it fails, the
-// stream is followed again from before that event.
+// stream is followed again from before that event, after longer and longer pauses.
 export async function follow(path, since, signal, changed) {
   let last = since;
   let pause = FIRST_PAUSE;
@@ -27,8 +27,8 @@ export async function follow(path, since, signal, changed) {
       become(pause === FIRST_PAUSE ? "live" : "waiting");
       for await (const event of stream(path, last, signal)) {
         become("live");
-        pause = FIRST_PAUSE;
         await changed(event);
+        pause = FIRST_PAUSE;
         last = event.id || last;
       }
     } catch (error) {

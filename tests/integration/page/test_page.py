@@ -162,6 +162,28 @@ def test_cluster_stays_on_the_page_while_the_service_cannot_say_whether_it_exist
     assert not page.evaluate("window.ended")
 
 
+def test_pauses_grow_while_an_event_cannot_be_shown(user: User) -> None:
+    page = user.page
+    user.go("#/cluster/%")
+    user.heading("This page cannot be shown")  # which follows nothing itself
+    page.route(
+        re.compile("/v1/events[?]"),
+        lambda route: route.fulfill(status=200, content_type="text/event-stream", body="event: reset\ndata: {}\n\n"),
+    )
+    pauses = page.evaluate(
+        """async () => {
+             const { follow } = await import(new URL("live.js", document.querySelector("script[type=module]").src));
+             const pauses = [], stop = new AbortController(), later = window.setTimeout;
+             Math.random = () => 1;
+             window.setTimeout = (work, pause) => { pauses.push(pause); return later(work, 0); };
+             let failures = 0;
+             await follow("/events?x=1", "", stop.signal, () => { if (++failures === 4) stop.abort(); throw new Error("no"); });
+             return pauses;
+           }"""
+    )
+    assert pauses == [1000, 2000, 4000]
+
+
 def test_address_that_encodes_nothing_names_no_cluster(user: User) -> None:
     user.go("#/cluster/%")
     user.heading("This page cannot be shown")
