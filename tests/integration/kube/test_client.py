@@ -6,6 +6,7 @@ import base64
 import contextlib
 import copy
 import datetime
+import itertools
 import json
 import select
 import socket
@@ -18,7 +19,7 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.extensions.sandbox.certificates import Authority
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import client as kube_module
@@ -32,6 +33,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors imp
     Gone,
     Invalid,
     KubeError,
+    NamespaceTerminating,
     NotFound,
     Unauthorized,
     Unreachable,
@@ -357,6 +359,28 @@ def test_a_user_without_the_permission_is_forbidden_and_named(hub: Access, token
         with pytest.raises(Forbidden, match=f"system:serviceaccount:{namespace}:unprivileged.*grant the verb") as caught:
             work()
         assert not caught.value.retryable
+
+
+def test_a_namespace_that_is_being_deleted_refuses_new_objects_and_no_permission_is_missing(kube: Kube, namespace: str) -> None:
+    held = config_map(namespace, "held")
+    kube.create(held | {"metadata": held["metadata"] | {"finalizers": ["example.com/held"]}})
+    kube.delete(kube.get("v1", "Namespace", namespace))
+    numbers = itertools.count()
+
+    def refusal() -> NamespaceTerminating | None:
+        """Of a creation; the server may learn of the deletion a moment after it."""
+        try:
+            kube.create(config_map(namespace, f"late-{next(numbers)}"))
+        except NamespaceTerminating as error:
+            return error
+        return None
+
+    try:
+        message = str(until(refusal, "a creation is refused"))
+        assert "the namespace is being deleted" in message and "grant" not in message
+        assert kube.patch(held, {"data": {"a": "1"}}, checked=False)["data"] == {"a": "1"}, "what exists can be changed"
+    finally:
+        kube.patch(held, {"metadata": {"finalizers": None}}, checked=False)
 
 
 def test_a_token_given_as_an_option_is_who_asks_though_the_kubeconfig_has_a_certificate(hub: Access, token: str, namespace: str) -> None:
