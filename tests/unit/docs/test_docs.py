@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import textwrap
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -546,6 +547,20 @@ def test_guide_for_contributors_names_every_default_of_a_lease(task: str, option
 def test_guide_for_contributors_lists_every_gate() -> None:
     listed = read(ROOT / "CONTRIBUTING.md").text.partition("\n## Gates")[2].partition("\n## ")[0].lower()
     assert [gate.title for gate in (*GATES, SLOWEST) if re.split(r" of ", gate.title.lower())[0] not in listed] == []
+
+
+def test_picture_of_the_layers_is_that_of_the_import_contract() -> None:
+    """In its order too. A box may have several packages: `s3, then kube`."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    library = "ansible_collections.openfleet.clusters.plugins.module_utils"
+    (layers,) = (contract["layers"] for contract in contracts if library in contract.get("containers", ()))
+    picture = next(content for language, content in read(ROOT / "docs" / "architecture.md").blocks if language == "mermaid")
+    titles = dict(re.findall(r'^ *(\w+)\["(.+?)<br/>', picture, re.MULTILINE))
+    chains = [line.split(" --> ") for line in picture.splitlines() if "-->" in line]
+    assert [chain[0].strip() for chain in chains[1:]] == [chain[-1] for chain in chains[:-1]], "each line continues the one before"
+    boxes = [chains[0][0].strip(), *(name for chain in chains for name in chain[1:])]
+    assert sorted(boxes) == sorted(titles)
+    assert [package for box in boxes[1:] for package in titles[box].split(", then ")] == layers
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda path: str(path.relative_to(LIBRARY)))
