@@ -126,9 +126,11 @@ def test_network_policy_and_disruption_budget_are_about_the_pods_of_their_deploy
         assert within and all(any(found in ipaddress.ip_network(each) for each in block["except"]) for block in within), address
 
 
-def test_image_of_the_deployment_is_that_of_the_kustomization() -> None:
-    kustomization = read(MANIFESTS / "kustomization.yaml")
-    assert [image["name"] for image in kustomization["images"]] == [pod()["containers"][0]["image"]]
+@pytest.mark.parametrize("folder", [file.parent for file in sorted(MANIFESTS.rglob("deployment.yaml"))], ids=lambda path: str(path.name))
+def test_image_of_each_deployment_is_that_of_its_kustomization(folder: Path) -> None:
+    """Otherwise its image has no registry."""
+    (container,) = read(folder / "deployment.yaml")["spec"]["template"]["spec"]["containers"]
+    assert [image["name"] for image in read(folder / "kustomization.yaml").get("images", [])] == [container["image"]]
 
 
 def test_deployment_serves_webhooks_with_tls_and_probes_at_a_port_of_their_own() -> None:
