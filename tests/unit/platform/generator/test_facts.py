@@ -26,6 +26,11 @@ def test_variables_of_a_playbook_include_those_of_the_playbooks_that_it_imports(
     assert create.description == "Creates or updates the clusters of ClusterOrders."
 
 
+def test_description_of_every_playbook_is_whole_sentences() -> None:
+    """It is the first line of its comment, and the description of its job template."""
+    assert [name for name, playbook in FACTS.playbooks.items() if not playbook.description.endswith(".")] == []
+
+
 def test_launches_of_a_rulebook_have_what_its_rules_pass() -> None:
     launches = FACTS.rulebooks["cluster_fulfillment_aap"].launches
     assert {(launch.kind, launch.default) for launch in launches} == {
