@@ -32,6 +32,6 @@ class ActionModule(BaseAction):
         given = parameters["site"] if parameters["site"] is not None else read(Path(parameters["site_file"]))
         site = parse(given, {name for playbook in facts.playbooks.values() for name in playbook.variables})
         secrets = Secrets(**{name: parameters[name] or "" for name in SECRETS})
-        told = ("address", "validate_certs", "organization", "prefix", "site_namespace")
+        returned = ("address", "validate_certs", "organization", "prefix", "site_namespace")
         document = generate(facts, site, secrets) if parameters["state"] == "present" else {}
-        return {"changed": False, "document": document, "site": {name: getattr(site, name) for name in told}}
+        return {"changed": False, "document": document, "site": {name: getattr(site, name) for name in returned}}

@@ -42,7 +42,7 @@ class Unreachable:
 
 @dataclass(frozen=True)
 class Pending(Unreachable):
-    """A hub has no answer yet, because the cluster was just asked, or was just told to change the object."""
+    """A hub has no answer yet, because the cluster was asked, or requested to change the object, a moment ago."""
 
 
 @dataclass(frozen=True)

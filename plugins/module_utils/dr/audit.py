@@ -26,8 +26,8 @@ class Report:
     answered: bool = False
     exists: bool = False  # its object, of this protection
     claims_data: bool = False
-    told_secondary: bool = False  # and it knows
-    told_test: bool = False
+    requested_secondary: bool = False  # and it has observed the request
+    requested_test: bool = False
     restored: bool = False  # primary, with its volumes, for the current generation
     ready: bool = False  # and with its data
     secondary: bool = False
@@ -133,8 +133,8 @@ def _report(context: Context, name: str) -> Report:
         answered=context.answered(name),
         exists=bool(any_vrg and context.is_owned(any_vrg)),
         claims_data=bool(any_vrg and any_vrg.claims_data),
-        told_secondary=bool(vrg and not vrg.is_primary and vrg.is_current),
-        told_test=bool(vrg and vrg.is_test),
+        requested_secondary=bool(vrg and not vrg.is_primary and vrg.is_current),
+        requested_test=bool(vrg and vrg.is_test),
         restored=restored,
         ready=bool(restored and vrg and vrg.reports_primary and vrg.is_true(VRGCondition.DATA_READY)),
         secondary=bool(vrg and vrg.reports_secondary),
@@ -200,7 +200,7 @@ def _target_has_data(books: _Books, entry: Recorded) -> Iterator[str]:
     if not request or request.target == books.last.home:
         return
     report = entry.reports.get(request.target, Report())
-    if not (report.secondary or report.claims_data or report.told_test):
+    if not (report.secondary or report.claims_data or report.requested_test):
         yield f"{request.target} has no data to fail over to"
 
 
@@ -223,12 +223,12 @@ def _tested_with_protection(books: _Books, entry: Recorded) -> Iterator[str]:
         yield f"a test begins while {books.last.home} is not protected"
 
 
-def _retained_until_told(books: _Books, entry: Recorded) -> Iterator[str]:
+def _retained_until_secondary(books: _Books, entry: Recorded) -> Iterator[str]:
     """The workload is removed from the old cluster only once that one knows that it is secondary."""
     retained = books.last.decision.retained
     if not retained or entry.state.decision.retained or entry.state.phase == Phase.DELETING:
         return
-    if entry.state.decision.cluster != retained and not entry.reports.get(retained, Report()).told_secondary:
+    if entry.state.decision.cluster != retained and not entry.reports.get(retained, Report()).requested_secondary:
         yield f"the workload is no longer retained on {retained}, which does not know that it is secondary"
 
 
@@ -329,7 +329,7 @@ RECORD_RULES: dict[str, Callable[[_Books, Recorded], Iterator[str]]] = {
     "TargetHasData": _target_has_data,
     "CleanPeer": _clean_peer,
     "TestedWithProtection": _tested_with_protection,
-    "RetainedUntilTold": _retained_until_told,
+    "RetainedUntilSecondary": _retained_until_secondary,
 }
 ACTION_RULES: dict[str, Callable[[_Books, Performed], Iterator[str]]] = {
     "RecordedFirst": _recorded_first,

@@ -31,7 +31,7 @@ def changes_of(cluster: FleetCluster, assignment: ClusterAssignment, secrets_ver
 
 
 def is_assigned(cluster: FleetCluster, assignment: ClusterAssignment) -> bool:
-    """Whether the hub was told all that the cluster is, apart from its Secrets."""
+    """Whether the assignment has the whole spec of the cluster, apart from its Secrets."""
     return not changes_of(cluster, assignment, _version_on(assignment))
 
 

@@ -3,7 +3,7 @@
 """What a tenant's clusters count for, and which of them fit into the quota. Pure arithmetic; `quota_store` writes it down.
 
 A reservation never shrinks here while it is admitted: nodes that a tenant gives up count until the hub reports that they are deleted, or
-until it is certain that no hub was told of them.
+until it is certain that no assignment has them.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Brings the assignment of a bound cluster to its spec: room is reserved before the hub gets it, and released after it reported.
 
-What a cluster without a hub gives up is released at once: no hub was told of it.
+What a cluster without a hub gives up is released at once: no assignment has it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Resize:
         self._assignments = Assignments(home)
 
     def needs_quota(self, cluster: FleetCluster, fleet: ObservedFleet) -> bool:
-        """Whether quota has to be reserved before `apply`: not where the hub was told all that the cluster is, after a reservation."""
+        """Whether quota has to be reserved before `apply`: not where the assignment has the whole spec, after a reservation."""
         assignment = fleet.assignments.get(cluster.uid)
         if assignment is None or self._assignments.pending(cluster, assignment, fleet):
             return True
@@ -90,6 +90,6 @@ class Resize:
         return all(item["metadata"][key] == cluster.raw["metadata"][key] for key in ("uid", "generation"))
 
     def _is_latest(self, assignment: ClusterAssignment) -> bool:
-        """Whether the hub was told nothing more: the answer to a growth may have been lost, and a cache lacks that growth."""
+        """Whether the API server has no newer one: the answer to a growth may have been lost, and a cache lacks that growth."""
         item = self._home.find(API_VERSION, ASSIGNMENT, assignment.uid, hub_namespace(assignment.hub))
         return item is not None and all(item["metadata"][key] == assignment.raw["metadata"][key] for key in ("uid", "generation"))

@@ -34,7 +34,7 @@ class ReadOnly(KubeError):
 
 
 class Unexpected(KubeError):
-    """An error that no one expected, while something was done for one object of several. It ends there."""
+    """An unexpected error in the work for one object of several. The work for the others goes on."""
 
     retryable = True
 

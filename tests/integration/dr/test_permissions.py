@@ -121,11 +121,11 @@ class Site:
         self._caplog = caplog
         self._read = 0
         self.accounts: dict[tuple[str, str], Account] = {}
-        self.told: list[str] = []
+        self.reported: list[str] = []
 
     def note(self) -> None:
         """Read what was logged since the last time, and what the copies show."""
-        texts, self.told = self.told, []
+        texts, self.reported = self.reported, []
         logged = self._caplog.records[self._read :]
         self._read += len(logged)
         texts += [record.getMessage() for record in logged]
@@ -195,7 +195,7 @@ def test_each_permission_is_needed_and_a_missing_one_is_named(site: Site) -> Non
     def listen() -> None:
         """What was logged since the last time, what the events report, and what the copies show."""
         for event in [event for events in emitted for event in events if event["type"] == "placement_reconciled"]:
-            site.told += event["problems"] + [wait["message"] for wait in event["waits"]]
+            site.reported += event["problems"] + [wait["message"] for wait in event["waits"]]
         site.note()
 
     def shows(name: str, phase: str) -> bool:
@@ -257,7 +257,7 @@ def _check_health(site: Site, kubernetes: dict[str, Any]) -> None:
             lock = acquire(kube, namespace, "cluster-registry-health", "test", kind=LEADER, site=namespace)
             release(kube, lock)
         except KubeError as error:
-            site.told.append(str(error))
+            site.reported.append(str(error))
         RegistryHealth(kube, namespace, 60).check()
         site.note()
 
@@ -271,20 +271,20 @@ def _use_directly(site: Site, kubernetes: dict[str, Any]) -> None:
     try:
         for _attempt in range(5):
             outcome = DirectDeployer(peers).apply("west", item, Stamp("uid", 1, 1))
-            site.told += [str(outcome), *(health.message for health in clients.check(peers.registry.clusters).values())]
+            site.reported += [str(outcome), *(health.message for health in clients.check(peers.registry.clusters).values())]
             site.note()
         assert isinstance(outcome, Deployed)
         # Which cluster leads decides whether the life of a workload needs this.
         copy = item | {"kind": DRPC, "spec": {"placementRef": {"name": "none"}, "drPolicyRef": {"name": "none"}, "pvcSelector": {}}}
         for _attempt in range(3):
             outcome = DirectDeployer(peers).apply("west", copy, Stamp("uid", 1, 1))
-            site.told.append(str(outcome))
+            site.reported.append(str(outcome))
             outcome = DirectDeployer(peers).delete("west", ObjectRef(RAMEN, DRPC, name, "app"), Stamp("uid", 1, 1))
-            site.told.append(str(outcome))
+            site.reported.append(str(outcome))
             site.note()
         reader = DirectReader(peers)
         for _attempt in range(2):  # a workload needs it only with a synchronous policy
-            site.told.append(str(reader.get(["west"], ObjectRef(RAMEN, DR_CLUSTER, "", "west"))))
+            site.reported.append(str(reader.get(["west"], ObjectRef(RAMEN, DR_CLUSTER, "", "west"))))
             site.note()
         _release_directly(site, kube, copy)
     finally:
@@ -299,7 +299,7 @@ def _release_directly(site: Site, kube: Kube, copy: Object) -> None:
         try:
             release_copy(kube, created)
         except KubeError as error:
-            site.told.append(str(error))
+            site.reported.append(str(error))
         site.note()
     assert admin.find(RAMEN, DRPC, "released", site.dr.namespace) is None
 

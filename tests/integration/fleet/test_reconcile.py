@@ -379,7 +379,7 @@ def test_run_that_was_killed_after_the_binding_is_completed(fleet: Fleet) -> Non
     assert [each["metadata"]["namespace"] for each in fleet.assignments()] == [hub_namespace(east)]
 
 
-def test_hub_is_told_of_no_node_without_room_when_a_cluster_grows_while_it_is_bound(fleet: Fleet) -> None:
+def test_assignment_gets_no_node_without_room_when_a_cluster_grows_while_it_is_bound(fleet: Fleet) -> None:
     fleet.set_quota(hard={"nodes": 3})
     uid = fleet.add_cluster("demo", 1)["metadata"]["uid"]
     assert fleet.reconcile()["demo"][0] == "waiting"  # no hub yet
@@ -394,7 +394,7 @@ def test_hub_is_told_of_no_node_without_room_when_a_cluster_grows_while_it_is_bo
     assert fleet.quota()["used"]["nodes"] == 3
 
 
-def test_hub_is_told_of_no_node_without_room_when_a_cluster_grew_after_a_killed_run_had_bound_it(fleet: Fleet) -> None:
+def test_assignment_gets_no_node_without_room_when_a_cluster_grew_after_a_killed_run_had_bound_it(fleet: Fleet) -> None:
     east = fleet.add_hub("east", nodes=2)
     fleet.set_quota(hard={})
     uid = fleet.add_cluster("demo", 1)["metadata"]["uid"]

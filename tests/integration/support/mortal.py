@@ -52,7 +52,7 @@ def _mortal(request: Callable[..., Any], writes_left: list[int]) -> Callable[...
         if method != "GET" and "/events" not in path and not (query or {}).get("dryRun"):
             writes_left[0] -= 1
         if writes_left[0] <= 0:
-            if "/events" in path:  # its sender is perhaps a thread of the recorder, which would end with an error that no one handles
+            if "/events" in path:  # its sender is perhaps a thread of the recorder, which would end with an unhandled error
                 raise KubeError("The run was killed.")
             raise Killed
         return request(method, path, what, query, *arguments, **options)

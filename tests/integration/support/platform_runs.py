@@ -66,7 +66,7 @@ class Killed(BaseException):
 
 
 class Executioner:
-    """Kills a run at its write number `last`: that one reaches the platform, and its answer no one."""
+    """Kills a run at its write number `last`: that one reaches the platform, and its answer is lost."""
 
     def __init__(self, last: int) -> None:
         self._last = last

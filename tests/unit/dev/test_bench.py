@@ -31,7 +31,7 @@ def hanging() -> Iterator[Row]:
         (hanging, 0.05, [("name", "failed", "not finished after 0.05 s")]),
     ],
 )
-def test_a_measurement_that_does_not_end_well_is_a_missed_goal(work: object, seconds: float, rows: list[tuple[str, str, str]]) -> None:
+def test_a_measurement_that_fails_is_a_missed_goal(work: object, seconds: float, rows: list[tuple[str, str, str]]) -> None:
     found = measure("name", work, seconds)  # type: ignore[arg-type]
     assert [row[:3] for row in found] == rows
     assert report(found) == 1

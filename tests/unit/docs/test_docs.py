@@ -77,7 +77,7 @@ WIDTH, MOST_BOXES = 120, 15
 UNUSUAL = re.compile(
     r"\b(take[ns]? up|took up|put(s|ting)? down|carr(y|ies|ied) (\w+ ){0,2}out|looker|world|is seen|mirror(s|ed)?|wish(es)?"
     r"|gives? back|given back|gave back|the lead|left alone|doors?|intakes?|keepers?|rights|is well|whoever|nobody|somebody|anybody"
-    r"|everybody|someone|mend(s|ed)?|go(es)? away|went away|gone away|be told|anew|looks? at|looked at)\b",
+    r"|everybody|someone|mend(s|ed)?|go(es)? away|went away|gone away|told(?! apart)|no one|looks well|anew|looks? at|looked at)\b",
     re.IGNORECASE,
 )
 # Where a word of these is right, as it is that of something else: path, word, reason.

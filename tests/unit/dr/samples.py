@@ -55,7 +55,7 @@ def condition(kind: str, status: str = "True", generation: int = 1, reason: str 
 
 
 def vrg(role: str = "primary", *, true: tuple[str, ...] = ALL_TRUE, generation: int = 1, **changes: Any) -> Object:
-    """A VolumeReplicationGroup that reports the role it was told.
+    """A VolumeReplicationGroup that reports the role of its spec.
 
     `changes` are: owner, epoch, revision, spec, state, observed, conditions (more of them), and fields of the status.
     """

@@ -23,7 +23,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import
 from .samples import UID, in_progress, settled
 
 PRIMARY = Report(answered=True, exists=True, claims_data=True, restored=True, ready=True)
-SECONDARY = Report(answered=True, exists=True, told_secondary=True, secondary=True, protected=True, stopped=True)
+SECONDARY = Report(answered=True, exists=True, requested_secondary=True, secondary=True, protected=True, stopped=True)
 SILENT = Report()
 USUAL: Reports = {"east": PRIMARY, "west": SECONDARY}
 DEAD_EAST: Reports = {"east": SILENT, "west": SECONDARY}
@@ -67,7 +67,7 @@ CASES: dict[str, list[Entry]] = {
         revision(in_progress("TestFailover", "Check"), 10),
         revision(in_progress("TestFailover", "Try"), 11, {"east": replace(PRIMARY, ready=False), "west": SECONDARY}),
     ],
-    "RetainedUntilTold": [
+    "RetainedUntilSecondary": [
         revision(in_progress("Failover", "Clean", home="west", decision=Decision("west", "east")), 10),
         revision(in_progress("Failover", "Release", home="west", decision=Decision("west")), 11, {"east": PRIMARY, "west": PRIMARY}),
     ],

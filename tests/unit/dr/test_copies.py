@@ -58,8 +58,8 @@ def test_failover_wins_over_a_relocation_at_the_same_time() -> None:
     asked = accept(begun(), copies, ended=False)
     assert (asked.number, asked.cluster, asked.ask.action) == (2, "west", "Failover")
     assert accept(asked, copies, ended=False) == asked, "the other one is not taken afterwards"
-    told = standing(asked, copies["east"], "west")
-    assert (told.status, told.reason) == ("False", "Superseded") and "Relocate to west is not in effect" in told.message
+    shown = standing(asked, copies["east"], "west")
+    assert (shown.status, shown.reason) == ("False", "Superseded") and "Relocate to west is not in effect" in shown.message
 
 
 def test_new_or_restored_copy_asks_for_nothing() -> None:
@@ -92,17 +92,17 @@ def test_request_survives_the_bucket() -> None:
     assert Asked.from_content({}) == Asked()
 
 
-def test_state_machine_is_told_the_request_with_its_number_as_generation() -> None:
+def test_state_machine_gets_the_request_with_its_number_as_generation() -> None:
     asked = accept(begun(), {"east": EAST, "west": changed(WEST, "Failover", "west")}, ended=False)
-    told = asked.apply_to(EAST)
-    assert (told.uid, told.generation, told.action, told.target) == ("uid-east", 2, "Failover", "west")
+    shown = asked.apply_to(EAST)
+    assert (shown.uid, shown.generation, shown.action, shown.target) == ("uid-east", 2, "Failover", "west")
 
 
 def test_copy_that_the_leader_has_not_read_is_not_shown_as_accepted() -> None:
     """The leader may not reach its cluster: what another process makes of the copy says nothing."""
-    told = standing(begun(), changed(WEST, "Failover", "west"), "east")
-    assert (told.status, told.reason) == ("False", "NotReadYet")
-    assert told.message.startswith(
+    shown = standing(begun(), changed(WEST, "Failover", "west"), "east")
+    assert (shown.status, shown.reason) == ("False", "NotReadYet")
+    assert shown.message.startswith(
         "east leads and has not read Failover to west; request 1, no action (preferredCluster east), is in effect."
     )
     asked = accept(begun(), {"east": changed(EAST, "Relocate", "west")}, ended=False)

@@ -29,7 +29,7 @@ from .samples import DEAD, RUNNING, in_progress, observed, secondary, settled, v
 from .simulation import Simulation
 
 FAILOVER, RELOCATE = samples.intent("Failover", "west"), samples.intent("Relocate", "west")
-TOLD_FAILOVER = {"spec": {"action": "Failover"}}
+FAILOVER_REQUESTED = {"spec": {"action": "Failover"}}
 
 
 def settled_step(intent: object, state: State, observations: Observations) -> Step:
@@ -49,7 +49,7 @@ def roles(result: Step) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("missing", ["DataReady", "ClusterDataReady"])
 def test_the_placement_does_not_move_before_the_data_is_ready(missing: str) -> None:
     true = tuple(kind for kind in samples.ALL_TRUE if kind != missing)
-    target = vrg(true=true, **TOLD_FAILOVER)
+    target = vrg(true=true, **FAILOVER_REQUESTED)
     result = settled_step(FAILOVER, in_progress("Failover", "Ready", decision=Decision("", "east")), observed(DEAD, target))
     assert result.state.decision.cluster == ""
     assert not [action for action in result.actions if isinstance(action, SetPlacement | StartWorkload) and action.cluster]
@@ -58,7 +58,11 @@ def test_the_placement_does_not_move_before_the_data_is_ready(missing: str) -> N
 def test_complete_of_an_old_generation_is_not_believed() -> None:
     """The status still says Primary and ready, but of the spec before the promotion."""
     target = vrg(
-        generation=2, observed=1, true=(), conditions=[samples.condition(kind, generation=1) for kind in samples.ALL_TRUE], **TOLD_FAILOVER
+        generation=2,
+        observed=1,
+        true=(),
+        conditions=[samples.condition(kind, generation=1) for kind in samples.ALL_TRUE],
+        **FAILOVER_REQUESTED,
     )
     result = settled_step(FAILOVER, in_progress("Failover", "Promote", decision=Decision("", "east")), observed(DEAD, target))
     assert (result.state.request and result.state.request.stage, result.waits[0].gate) == ("Promote", "Restored")
@@ -66,7 +70,7 @@ def test_complete_of_an_old_generation_is_not_believed() -> None:
 
 def test_no_relocation_to_a_peer_that_is_not_clean() -> None:
     state = settled("east", "Failover", peer_ready=False, moved_at=samples.stamp(5), decision=Decision("east"))
-    result = settled_step(RELOCATE, state, observed(vrg(**TOLD_FAILOVER), secondary(**TOLD_FAILOVER)))
+    result = settled_step(RELOCATE, state, observed(vrg(**FAILOVER_REQUESTED), secondary(**FAILOVER_REQUESTED)))
     assert (result.state.request and result.state.request.stage, result.waits[0].gate) == ("Check", "PeerReady")
     assert result.conditions["PeerReady"].status == "False"
 
@@ -153,7 +157,7 @@ def test_leftovers_of_an_earlier_protection_are_deleted_before_they_are_used() -
 
 def test_a_complete_primary_of_an_earlier_protection_is_demoted_not_believed() -> None:
     """Its status is perfect, and is about other data."""
-    result = settled_step(FAILOVER, settled(), observed(vrg(), vrg(owner="uid-0", **TOLD_FAILOVER)))
+    result = settled_step(FAILOVER, settled(), observed(vrg(), vrg(owner="uid-0", **FAILOVER_REQUESTED)))
     assert roles(result) == [("west", "secondary")]
     assert [action.adopts for action in result.actions if isinstance(action, DeployVRG)] == ["uid-0"]
     assert result.state.request
@@ -173,15 +177,17 @@ def test_a_complete_primary_of_an_earlier_protection_is_demoted_not_believed() -
 )
 def test_an_old_primary_that_comes_back_is_demoted_at_once(given: str, state: State) -> None:
     observations = observed(
-        vrg(), vrg(**TOLD_FAILOVER), placed=Placed(state.decision.cluster, state.decision.retained), workloads={"west": RUNNING}
+        vrg(), vrg(**FAILOVER_REQUESTED), placed=Placed(state.decision.cluster, state.decision.retained), workloads={"west": RUNNING}
     )
     assert roles(settled_step(FAILOVER, state, observations)) == [("east", "secondary")], given
 
 
 def test_an_old_primary_stops_its_workload_once_it_knows_that_it_is_secondary() -> None:
     state = in_progress("Failover", "Release", home="west", last_action="Failover", decision=Decision("west"))
-    told = observed(secondary(state="Unknown", **TOLD_FAILOVER), vrg(**TOLD_FAILOVER), placed=Placed("west"), workloads={"west": RUNNING})
-    assert settled_step(FAILOVER, state, told).actions == (StopWorkload("east"),)
+    requested = observed(
+        secondary(state="Unknown", **FAILOVER_REQUESTED), vrg(**FAILOVER_REQUESTED), placed=Placed("west"), workloads={"west": RUNNING}
+    )
+    assert settled_step(FAILOVER, state, requested).actions == (StopWorkload("east"),)
 
 
 HALF_STARTED = Workload(1, 1, idle=1, pending=1)
@@ -199,8 +205,8 @@ AS_A_PERSON_WANTS = Workload(1, 1, idle=1)  # the one without replicas was never
     ],
 )
 def test_no_part_of_a_workload_is_left_behind(given: str, kind: str, workload: Workload, starts: bool) -> None:
-    told = {"spec": {"action": kind}}
-    observations = observed(secondary(**told), vrg(**told), placed=Placed("west"), workloads={"west": workload})
+    requested = {"spec": {"action": kind}}
+    observations = observed(secondary(**requested), vrg(**requested), placed=Placed("west"), workloads={"west": workload})
     state = in_progress(kind, "Place", home="west", decision=Decision("west"))
     result = settled_step(samples.intent(kind, "west"), state, observations)
     assert (StartWorkload("west") in result.actions) is starts, given
@@ -228,16 +234,16 @@ def test_both_secondary_has_a_way_out(target: str) -> None:
 def test_a_late_promotion_by_an_earlier_leader_cannot_succeed() -> None:
     """Before a promotion, every other cluster that answers has the current epoch, and so refuses older ones."""
     state = replace(in_progress("Failover", "Promote", decision=Decision("", "east")), epoch=7)
-    old = observed(secondary(epoch=6, **TOLD_FAILOVER), secondary(epoch=6), placed=Placed("", "east"))
+    old = observed(secondary(epoch=6, **FAILOVER_REQUESTED), secondary(epoch=6), placed=Placed("", "east"))
     assert roles(settled_step(FAILOVER, state, old)) == [("east", "secondary")]
-    new = observed(secondary(epoch=7, **TOLD_FAILOVER), secondary(epoch=6), placed=Placed("", "east"))
+    new = observed(secondary(epoch=7, **FAILOVER_REQUESTED), secondary(epoch=6), placed=Placed("", "east"))
     assert roles(settled_step(FAILOVER, state, new)) == [("west", "primary")]
 
 
 def test_peer_ready_waits_for_a_sync_after_the_move() -> None:
     state = settled("west", "Failover", peer_ready=False, moved_at=samples.stamp(5))
     old, new = (
-        observed(secondary(**TOLD_FAILOVER), vrg(lastGroupSyncTime=samples.stamp(time), **TOLD_FAILOVER), placed=Placed("west"))
+        observed(secondary(**FAILOVER_REQUESTED), vrg(lastGroupSyncTime=samples.stamp(time), **FAILOVER_REQUESTED), placed=Placed("west"))
         for time in (5, 6)
     )
     assert step(FAILOVER, state, old, samples.policy()).conditions["PeerReady"].status == "False"

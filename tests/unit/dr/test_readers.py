@@ -111,7 +111,7 @@ def test_volsync_receives_until_it_is_restored_and_sends_afterwards() -> None:
     """A new primary restores from what it received, so that is removed from its spec only when it is complete."""
     pvc = {"name": "data", "namespace": "shop", "protectedByVolSync": True}
     received = {"rdSpec": [{"protectedPVC": pvc}]}
-    told = {"action": "Failover"}
+    requested = {"action": "Failover"}
     promoted = acting(
         samples.intent("Failover", "west"),
         samples.in_progress("Failover", "Promote"),
@@ -119,7 +119,7 @@ def test_volsync_receives_until_it_is_restored_and_sends_afterwards() -> None:
     )
     assert [item.spec["volSync"] for item in promoted if isinstance(item, DeployVRG)] == [received]
     cleaning = samples.in_progress("Failover", "Clean", home="west", last_action="Failover")
-    old = secondary(spec=told, rdInfo=[{"protectedPVC": pvc | {"lastSyncTime": "now"}, "rsyncTLS": {"address": "10.0.0.1"}}])
-    new = vrg(spec=told | {"volSync": received}, protectedPVCs=[pvc | {"lastSyncBytes": 5}])
+    old = secondary(spec=requested, rdInfo=[{"protectedPVC": pvc | {"lastSyncTime": "now"}, "rsyncTLS": {"address": "10.0.0.1"}}])
+    new = vrg(spec=requested | {"volSync": received}, protectedPVCs=[pvc | {"lastSyncBytes": 5}])
     specs = {item.cluster: item.spec["volSync"] for item in acting(samples.intent("Failover", "west"), cleaning, observed(old, new))}
     assert specs == {"west": {"rsSpec": [{"protectedPVC": pvc, "rsyncTLS": {"address": "10.0.0.1"}}]}, "east": received}

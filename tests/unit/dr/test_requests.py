@@ -79,7 +79,7 @@ def test_the_request_in_progress(given: str, intent: Intent, state: State, then:
         (samples.intent("Failover", "east", dry_run=True), settled(), "RequestValid", "the workload is there"),
     ],
 )
-def test_the_other_one_is_told(intent: Intent, state: State, gate: str, text: str) -> None:
+def test_a_refused_request_is_reported(intent: Intent, state: State, gate: str, text: str) -> None:
     result = step(intent, state, observed(vrg(), secondary()), samples.policy())
     assert gate in [wait.gate for wait in result.waits]
     assert result.conditions["Waiting"].status == "True"

@@ -65,7 +65,7 @@ def test_the_larger_of_wanted_and_reported_nodes_counts(wanted: int, reported: i
 @pytest.mark.parametrize(
     ("assigned", "reported", "observed", "nodes"),
     [(1, 1, True, 1), (1, 3, True, 3), (3, 1, True, 3), (1, 1, False, None)],
-    ids=["done", "hub-still-has-them", "hub-is-not-told-yet", "hub-has-not-answered"],
+    ids=["done", "hub-still-has-them", "not-assigned-yet", "hub-has-not-answered"],
 )
 def test_reservation_shrinks_only_to_what_the_hub_reported(assigned: int, reported: int, observed: bool, nodes: int | None) -> None:
     sets = ({"w": NodeSet("fc430", assigned)}, {"w": NodeSet("fc430", reported)})

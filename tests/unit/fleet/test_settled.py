@@ -201,8 +201,8 @@ def test_cluster_whose_status_was_written_is_settled(before: Object, report: Obj
     assert sweep(cast(Kube, home)).unsettled == frozenset()
 
 
-@pytest.mark.parametrize(("generation", "writes"), [(1, 2), (2, 0)], ids=["hub-knows-this-size", "hub-was-told-to-grow-without-an-answer"])
-def test_nothing_is_released_while_the_hub_may_have_been_told_to_grow(generation: int, writes: int) -> None:
+@pytest.mark.parametrize(("generation", "writes"), [(1, 2), (2, 0)], ids=["hub-knows-this-size", "growth-was-assigned-without-an-answer"])
+def test_nothing_is_released_while_the_assignment_may_have_grown(generation: int, writes: int) -> None:
     """The tenant grew the cluster and took it back; the reconcile observes the assignment as it was before."""
     home = Home()
     home.reserve(2, 2)

@@ -65,7 +65,7 @@ class Answer:
 
 
 class FaultyServer(http.server.ThreadingHTTPServer):
-    """Gives the answers it was told to, one a request, then good ones; `seen` has what arrived."""
+    """Gives the given answers, one a request, then good ones; `seen` has what arrived."""
 
     daemon_threads = True
 
@@ -304,7 +304,7 @@ def test_a_renewed_token_that_is_refused_too_is_the_end(server: FaultyServer, pl
     assert server.authorizations == ["Bearer 1", "Bearer 2"]
 
 
-def test_a_refusal_at_the_last_try_is_told_as_what_it_is(server: FaultyServer, plugin: dict[str, Any], waits: list[float]) -> None:
+def test_a_refusal_at_the_last_try_is_reported_as_what_it_is(server: FaultyServer, plugin: dict[str, Any], waits: list[float]) -> None:
     server.answers = [Answer(500)] * (TRIES - 1) + [Answer(401)] * 2
     with pytest.raises(Unauthorized):
         READS["get"](Kube(Target(server.url, plugin=plugin)))
@@ -427,7 +427,7 @@ def test_a_server_that_is_not_ready_says_which_checks_fail(server: FaultyServer,
     kube.readyz()
 
 
-def test_a_server_without_server_side_apply_is_told_apart(server: FaultyServer, kube: Kube) -> None:
+def test_a_server_without_server_side_apply_is_recognised(server: FaultyServer, kube: Kube) -> None:
     server.answers = [Answer(415, {"kind": "Status", "message": "unsupported"})]
     with pytest.raises(KubeError, match=r"server-side apply needs Kubernetes 1.22 or newer"):
         kube.apply(ITEM)

@@ -277,9 +277,7 @@ def test_certificates_are_judged_as_kubectl_judges_them(environment: dict[str, s
     ("kubeconfig", "option", "verified"),
     [(False, None, True), (True, None, False), (True, True, True), (False, False, False), (False, "false", False), (False, "yes", True)],
 )
-def test_certificates_are_verified_unless_told_otherwise(
-    kubeconfig: bool, option: Any, verified: bool, environment: dict[str, str]
-) -> None:
+def test_certificates_are_verified_unless_switched_off(kubeconfig: bool, option: Any, verified: bool, environment: dict[str, str]) -> None:
     content = config("lab", cluster={"insecure-skip-tls-verify": kubeconfig})
     context = target({"kubeconfig": content, "validate_certs": option}, environment).ssl_context()
     assert (context.verify_mode == ssl.CERT_REQUIRED, context.check_hostname) == (verified, verified)

@@ -137,6 +137,6 @@ def test_conditions_are_dropped_with_what_they_were_about() -> None:
     "conditions",
     ["x", {"Ready": {"status": "True", "reason": "A"}}, {"GitOpsSynced": {"status": "yes", "reason": "A"}}, {"GitOpsSynced": "True"}],
 )
-def test_a_role_that_reports_anything_else_is_told_so(conditions: Any) -> None:
+def test_a_role_that_reports_anything_else_is_refused(conditions: Any) -> None:
     with pytest.raises(Invalid, match=r"cluster_infrastructure\.gitops\.conditions"):
         reports_from({"gitops": {"ready": True, "reason": "Applied", "conditions": conditions}})

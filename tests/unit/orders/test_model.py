@@ -76,7 +76,7 @@ def test_an_order_with_only_what_is_required_is_read() -> None:
         ("unmanaged", "unmanaged"),
         (" Unmanaged ", "unmanaged"),
         ("manual", "manual"),
-        ("paused", "manual"),  # a word we don't know means: hands off
+        ("paused", "manual"),  # a word we don't know means manual
     ],
 )
 def test_management_state(annotation: str | None, state: str) -> None:

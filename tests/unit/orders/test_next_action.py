@@ -205,14 +205,14 @@ def test_what_is_not_retryable_is_not_tried_again_with_the_same_spec() -> None:
     assert action(failed(order(), BAD, accepted=False), NOTHING, minutes=10_000) is None
 
 
-def test_a_failed_repair_of_a_cluster_that_looks_well_is_repeated() -> None:
+def test_a_failed_repair_of_a_ready_cluster_is_repeated() -> None:
     ready = failed(ready_order(), UNREACHABLE, HEALTHY)
     assert ready.phase == "Ready"
     assert (action(ready), action(ready, minutes=1)) == (None, "provision")
 
 
 @pytest.mark.parametrize("state", ["unmanaged", "manual"])
-def test_hands_off(state: str) -> None:
+def test_an_unmanaged_order_is_only_deleted(state: str) -> None:
     for item in (order(), changed(ready_order())):
         assert action(managed_as(item, state), NOTHING) is None
     assert action(deleted(managed_as(ready_order(), state)), NOTHING) == "delete"

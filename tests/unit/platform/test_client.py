@@ -126,7 +126,7 @@ def test_platform_that_stays_busy_is_reported(platform: Platform, url: str) -> N
         names(PlatformApi(Access(url, platform.token()), SECONDS))
 
 
-def test_lost_answer_of_a_post_is_told_from_a_refusal(platform: Platform, url: str) -> None:
+def test_lost_answer_of_a_post_is_distinguished_from_a_refusal(platform: Platform, url: str) -> None:
     api = PlatformApi(Access(url, platform.token()), SECONDS)
     names(api)
     platform.faults.append(Fault("lost", "POST"))

@@ -247,7 +247,7 @@ def test_lost_ledger_is_rebuilt_from_what_equals_the_document(site: Site) -> Non
     site.hub.secrets.clear()
     rebuilt = site.configure(document())
     assert {each["action"] for each in as_objects(rebuilt)} == {"update"}
-    assert all(field["before"] for each in as_objects(rebuilt) for field in each["fields"])  # secrets, which no one can read
+    assert all(field["before"] for each in as_objects(rebuilt) for field in each["fields"])  # secrets, which the platform never shows
     assert site.configure(document()).is_empty
     smaller = document()
     del smaller["controller_schedules"]

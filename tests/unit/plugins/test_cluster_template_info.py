@@ -86,20 +86,20 @@ def test_all_templates_are_listed_in_order_and_nothing_is_changed(site: Site) ->
     assert [template["id"] for template in result["templates"]] == [*SHIPPED]
 
 
-def test_template_is_told_with_all_that_the_documentation_promises(site: Site) -> None:
+def test_template_is_returned_with_all_that_the_documentation_promises(site: Site) -> None:
     fine, result = site.ask("template=ocp_4_17_small_idp", "--check")
     assert fine
-    (told,) = result["templates"]
+    (returned,) = result["templates"]
     promised = yaml.safe_load(cluster_template_info.RETURN)["templates"]["contains"]
-    assert told.keys() == promised.keys()
-    assert told["extends"] == SMALL
-    assert told["provider"] == "hypershift"
-    assert told["default_node_requests"] == [{"resourceClass": "fc430", "numberOfNodes": 2}]
-    for parameter in told["parameters"]:
+    assert returned.keys() == promised.keys()
+    assert returned["extends"] == SMALL
+    assert returned["provider"] == "hypershift"
+    assert returned["default_node_requests"] == [{"resourceClass": "fc430", "numberOfNodes": 2}]
+    for parameter in returned["parameters"]:
         assert parameter.keys() == promised["parameters"]["contains"].keys()
-    wanted = [name for name in GIVEN if name not in told["site_defaults"]]
-    assert [parameter["name"] for parameter in told["parameters"] if parameter["required"]] == wanted
-    assert told["schema"]["required"] == wanted
+    wanted = [name for name in GIVEN if name not in returned["site_defaults"]]
+    assert [parameter["name"] for parameter in returned["parameters"] if parameter["required"]] == wanted
+    assert returned["schema"]["required"] == wanted
 
 
 def test_template_of_another_collection_is_found(site: Site) -> None:

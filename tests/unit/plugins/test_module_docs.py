@@ -65,15 +65,15 @@ def attributes(name: str) -> dict[str, dict[str, Any]]:
 
 def comparable(spec: dict[str, Any], inner: str) -> dict[str, Any]:
     """An option as its documentation and its spec both tell it."""
-    told = {
+    documented = {
         key: spec[key] for key in ("type", "elements", "choices", "default", "aliases") if spec.get(key) is not None and spec[key] != []
     }
-    told["required"] = bool(spec.get("required"))
+    documented["required"] = bool(spec.get("required"))
     if spec.get("default") == []:
-        told["default"] = []
+        documented["default"] = []
     if inner in spec:
-        told["options"] = {name: comparable(option, inner) for name, option in spec[inner].items()}
-    return told
+        documented["options"] = {name: comparable(option, inner) for name, option in spec[inner].items()}
+    return documented
 
 
 @pytest.mark.parametrize("name", CONNECTED)
@@ -102,10 +102,10 @@ def test_secrets_are_marked_and_nothing_else(name: str) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_module_says_what_its_reader_needs(name: str) -> None:
     module = importlib.import_module(f"{PACKAGE}.modules.{name}")
-    told = documentation(name)
-    assert told["module"] == name
-    assert told["short_description"]
-    assert not told["short_description"].endswith(".")
+    documented = documentation(name)
+    assert documented["module"] == name
+    assert documented["short_description"]
+    assert not documented["short_description"].endswith(".")
     assert attributes(name).keys() == {"check_mode", "diff_mode", "action"}
     assert all({"support", "description"} <= words.keys() for words in attributes(name).values())
     assert yaml.safe_load(module.RETURN)

@@ -96,7 +96,7 @@ def seen(*items: Object) -> ObservedCluster:
         ),
     ],
 )
-def test_state_is_told_with_its_reason(items: list[Object], state: str, said: str) -> None:
+def test_state_is_reported_with_its_reason(items: list[Object], state: str, said: str) -> None:
     spec = seen(*items)
     assert spec.status == state
     assert said in spec.status_details if said else not spec.status_details
@@ -108,7 +108,7 @@ def test_what_is_being_deleted_says_what_it_waits_for() -> None:
     assert (seen(going).status, seen(going).status_details) == ("deprovisioning", "Deleting is True (Because): Deleting in words")
 
 
-def test_address_version_and_installation_are_told() -> None:
+def test_address_version_and_installation_are_reported() -> None:
     spec = seen(cluster(), deployment())
     assert (spec.api_url, spec.version, spec.installed, spec.updating) == ("https://[fd00::1]:6443", "v1.36.3", True, False)
 

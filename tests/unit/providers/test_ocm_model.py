@@ -83,7 +83,7 @@ def test_notice_of_an_installation_that_takes_long_is_no_failure() -> None:
 
 
 @pytest.mark.parametrize(("health", "degraded"), [("healthy", FALSE), ("unhealthy", TRUE), ("unknown", FALSE)])
-def test_health_is_told(health: str, degraded: str) -> None:
+def test_health_is_reported(health: str, degraded: str) -> None:
     spec = observed_cluster({"state": "ready", "health_state": health}, [], LABEL, {})
     assert spec.conditions[DEGRADED].status == degraded
 

@@ -232,7 +232,7 @@ def test_order_with_nodes_gets_those_of_any_class_where_none_is_named(tmp_path: 
 # One message
 
 
-def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     template = a_template(tmp_path, {"a": {"type": "int"}, "b": {"required": True}}, {"allowed_resource_classes": ["x"]})
     with pytest.raises(InvalidOrder) as caught:
         check(template, '{"a": "one", "c": 1}', [{"resourceClass": "y", "numberOfNodes": 0}])
@@ -255,7 +255,7 @@ def test_unknown_parameter_is_answered_with_the_nearest(tmp_path: Path) -> None:
     ]
 
 
-def test_broken_text_and_wrong_nodes_are_told_together(tmp_path: Path) -> None:
+def test_broken_text_and_wrong_nodes_are_reported_together(tmp_path: Path) -> None:
     template = a_template(tmp_path, {"a": {"required": True}})
     assert problems(template, "{", [{"resourceClass": "y", "numberOfNodes": 0}]) == [
         "templateParameters are not JSON: Expecting property name enclosed in double quotes at line 1, column 2",
@@ -282,10 +282,10 @@ def test_thousands_of_mistakes_make_a_short_message_soon(tmp_path: Path, monkeyp
 
 
 def test_names_from_outside_are_shortened_and_harmless(tmp_path: Path) -> None:
-    told = problems(a_template(tmp_path), {"x" * 10_000: 1, "a\nb\x1b[31m": 1})
-    assert len(told[0]) < 200
-    assert "\n" not in told[1]
-    assert "\x1b" not in told[1]
+    reported = problems(a_template(tmp_path), {"x" * 10_000: 1, "a\nb\x1b[31m": 1})
+    assert len(reported[0]) < 200
+    assert "\n" not in reported[1]
+    assert "\x1b" not in reported[1]
 
 
 # Secrets

@@ -42,7 +42,7 @@ def test_typed_values_fit_the_schema(tmp_path: Path) -> None:
 
 
 def test_summary_tells_each_parameter_with_the_same_keys(tmp_path: Path) -> None:
-    told = summary(a_template(tmp_path, OPTIONS))
-    assert [parameter["name"] for parameter in told["parameters"]] == list(OPTIONS)
-    assert len({tuple(parameter) for parameter in told["parameters"]}) == 1
-    json.dumps(told)
+    shown = summary(a_template(tmp_path, OPTIONS))
+    assert [parameter["name"] for parameter in shown["parameters"]] == list(OPTIONS)
+    assert len({tuple(parameter) for parameter in shown["parameters"]}) == 1
+    json.dumps(shown)

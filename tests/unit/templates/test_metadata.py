@@ -80,9 +80,9 @@ def test_broken_template_is_listed_with_its_problem_and_hides_no_other(metadata:
     write_role(tmp_path, "site.base.sound", METADATA, specs())
     found = find_templates([tmp_path])
     assert summary(found["site.base.sound"])["problem"] is None
-    told = summary(found["site.base.broken"])
-    assert problem in told["problem"]
-    assert told.keys() == summary(found["site.base.sound"]).keys()
+    shown = summary(found["site.base.broken"])
+    assert problem in shown["problem"]
+    assert shown.keys() == summary(found["site.base.sound"]).keys()
 
 
 def test_using_a_broken_template_gives_one_message_that_names_it(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_using_a_broken_template_gives_one_message_that_names_it(tmp_path: Path)
             use()
 
 
-def test_role_name_that_no_order_can_have_is_told(tmp_path: Path) -> None:
+def test_role_name_that_no_order_can_have_is_reported(tmp_path: Path) -> None:
     write_role(tmp_path, "site.base.with-dash", METADATA, specs())
     assert "letters, digits and underscores" in str(find_templates([tmp_path])["site.base.with-dash"].problem)
 
@@ -153,8 +153,8 @@ def test_rules_of_base_and_extension_both_hold(tmp_path: Path) -> None:
         "site.base.two",
         {"extends": "site.base.one", "parameters": {"c": {}}, "mutually_exclusive": [["b", "c"]], "required_by": {"c": "a"}},
     )
-    told = problems(find_templates([tmp_path])["site.base.two"], {"a": "1", "b": "1", "c": "1"})
-    assert told == ["parameters a, b exclude each other: give only one", "parameters b, c exclude each other: give only one"]
+    shown = problems(find_templates([tmp_path])["site.base.two"], {"a": "1", "b": "1", "c": "1"})
+    assert shown == ["parameters a, b exclude each other: give only one", "parameters b, c exclude each other: give only one"]
     assert problems(find_templates([tmp_path])["site.base.two"], {"c": "1"}) == ["parameter c needs a, too"]
 
 
@@ -203,7 +203,7 @@ def test_templates_that_extend_each_other_are_a_problem_and_no_endless_loop(tmp_
     assert found["site.base.self"].problem == "it extends itself: site.base.self -> site.base.self"
 
 
-def test_problem_of_the_base_is_told_by_its_name(tmp_path: Path) -> None:
+def test_problem_of_the_base_is_reported_by_its_name(tmp_path: Path) -> None:
     write_role(tmp_path, "site.base.one", "title: [", specs())
     write_role(tmp_path, "site.base.two", {"extends": "site.base.one"})
     assert "site.base.one: meta/template.yml is not YAML" in str(find_templates([tmp_path])["site.base.two"].problem)

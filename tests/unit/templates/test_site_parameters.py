@@ -130,10 +130,10 @@ def test_the_image_of_a_version_goes_before_the_default_image_of_the_site(tmp_pa
 
 
 def test_forms_do_not_ask_for_what_the_site_may_have(tmp_path: Path) -> None:
-    told = summary(a_template(tmp_path, DEFAULTS, {"site_defaults": ["pull_secret"]}))
-    assert "required" not in told["schema"]
-    assert not any(parameter["required"] for parameter in told["parameters"])
-    assert told["site_defaults"] == ["pull_secret"]
+    shown = summary(a_template(tmp_path, DEFAULTS, {"site_defaults": ["pull_secret"]}))
+    assert "required" not in shown["schema"]
+    assert not any(parameter["required"] for parameter in shown["parameters"])
+    assert shown["site_defaults"] == ["pull_secret"]
 
 
 @pytest.mark.parametrize(

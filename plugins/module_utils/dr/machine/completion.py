@@ -35,10 +35,10 @@ def start_workload(context: Context) -> tuple[Action, ...]:
 
 
 def stop_workloads(context: Context) -> tuple[Action, ...]:
-    """Stop the workload on the other clusters that know they are secondary. Discovered applications are a person's to clean up."""
+    """Stop the workload on the clusters that have observed that they are secondary. Discovered applications are a person's to clean up."""
     if context.intent.discovered:
         return ()
-    return tuple(StopWorkload(name) for name in context.others if _runs(context, name) and _is_told_secondary(context, name))
+    return tuple(StopWorkload(name) for name in context.others if _runs(context, name) and _is_requested_secondary(context, name))
 
 
 def set_up_peers(context: Context) -> tuple[Action, ...]:
@@ -121,7 +121,7 @@ def peers_answer(context: Context) -> Wait | None:
 @gate("PeersObserved")
 def peers_observed(context: Context) -> Wait | None:
     """The old cluster knows that it is secondary; only then may the workload be removed there."""
-    pending = [name for name in context.others if not _is_told_secondary(context, name)]
+    pending = [name for name in context.others if not _is_requested_secondary(context, name)]
     if not pending:
         return None
     return closed(f"{' and '.join(pending)} has not observed that it is secondary", "Check that Ramen's cluster operator runs there")
@@ -172,7 +172,7 @@ def _runs(context: Context, cluster: str) -> bool:
     return bool(workload and workload.wanted)
 
 
-def _is_told_secondary(context: Context, cluster: str) -> bool:
+def _is_requested_secondary(context: Context, cluster: str) -> bool:
     vrg = context.own(cluster)
     return bool(vrg and not vrg.is_primary and vrg.is_current)
 
