@@ -492,6 +492,9 @@ def test_reference_names_every_condition() -> None:
     status = derive_status(ClusterOrder("orders", "demo", "small"), ObservedState(), datetime.now(UTC))
     conditions = {item["type"] for item in status["conditions"]}
     assert rows(read(ROOT / "docs" / "cluster_order.md"), "Conditions") == conditions | set(GITOPS)
+    version = yaml.safe_load((ROOT / "extensions" / "crds" / "clusterorders.yaml").read_text())["spec"]["versions"][0]
+    described = version["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]["conditions"]["description"]
+    assert set(re.findall(r"\w+", described.partition(":")[2])) - {"for", "GitOps"} == conditions | set(GITOPS)
 
 
 def test_reference_names_every_reason_of_a_condition_that_is_not_true() -> None:
