@@ -64,7 +64,7 @@ def condition(kind: str, status: str, reason: str = "AsExpected", message: str =
 
 
 def hosted_cluster(
-    *changes: Object, releases: tuple[str, ...] = ("Completed",), generation: int = 1, going: bool = False, created: datetime = EARLIER
+    *changes: Object, releases: tuple[str, ...] = ("Completed",), generation: int = 1, deleting: bool = False, created: datetime = EARLIER
 ) -> Object:
     """A healthy HostedCluster, but for the given conditions."""
     conditions = {
@@ -76,7 +76,7 @@ def hosted_cluster(
     conditions |= {item["type"]: item for item in changes}
     return {
         "metadata": {"name": "demo", "namespace": NAMESPACE, "generation": generation, "creationTimestamp": text(created)}
-        | ({"deletionTimestamp": text(START)} if going else {}),
+        | ({"deletionTimestamp": text(START)} if deleting else {}),
         "spec": {"dns": {"baseDomain": "example.com"}},
         "status": {
             "controlPlaneEndpoint": {"host": "api.demo.example.com", "port": 6443},
@@ -93,7 +93,7 @@ def new_hosted_cluster() -> Object:
 
 
 def node_pool(
-    ready: int | None, asked: int | None = 3, kind: str = "large", observed: int | None = 1, going: bool = False, updating: bool = False
+    ready: int | None, asked: int | None = 3, kind: str = "large", observed: int | None = 1, deleting: bool = False, updating: bool = False
 ) -> Object:
     pool: Object = {
         "metadata": {
@@ -102,7 +102,7 @@ def node_pool(
             "generation": 1,
             "labels": {f"{DEFAULT_GROUP}/resource-class": kind},
         }
-        | ({"deletionTimestamp": text(START)} if going else {}),
+        | ({"deletionTimestamp": text(START)} if deleting else {}),
         "spec": {"autoScaling": {"min": 1, "max": 9}} if asked is None else {"replicas": asked},
     }
     if ready is not None:

@@ -99,10 +99,10 @@ def test_what_a_complete_step_no_longer_reports_is_dropped_and_a_failed_step_dro
 
 
 def test_a_deletion_waits_for_its_own_parts_only() -> None:
-    going = deleted(step(installed(hosts=WAITS), dns=NO_DNS))
-    assert action(going) == "delete"
-    assert states(with_status(going, HEALTHY, START)) == {}
-    waiting = step(going, "delete", hosts=WAITS)
+    deleting = deleted(step(installed(hosts=WAITS), dns=NO_DNS))
+    assert action(deleting) == "delete"
+    assert states(with_status(deleting, HEALTHY, START)) == {}
+    waiting = step(deleting, "delete", hosts=WAITS)
     assert states(waiting) == {"hosts": False}
     gone = observed_from(None)
     assert [next_action(waiting, gone, at(minutes)) for minutes in (0, 1)] == [None, "delete"]

@@ -96,8 +96,8 @@ def test_a_spec_that_only_reads_otherwise_needs_nothing() -> None:
         ([node_pool(1, asked=1), node_pool(2, asked=2)], None),  # two pools of one class
         ([node_pool(3), node_pool(1, asked=1, kind="small")], "provision"),
         ([node_pool(3), node_pool(0, asked=0, kind="small")], "provision"),
-        ([node_pool(3), node_pool(1, asked=1, kind="small", going=True)], None),  # is going already
-        ([node_pool(3, going=True)], None),  # must be deleted before it can be created again
+        ([node_pool(3), node_pool(1, asked=1, kind="small", deleting=True)], None),  # is being deleted already
+        ([node_pool(3, deleting=True)], None),  # must be deleted before it can be created again
         ([node_pool(3), {"metadata": {"name": "by-hand"}, "spec": {"replicas": 1}}], None),
     ],
 )
@@ -110,9 +110,9 @@ def test_a_lost_hosted_cluster_is_provisioned() -> None:
     assert action(ready_order(), observed_from(None, [node_pool(3)])) == "provision"
 
 
-def test_a_hosted_cluster_on_its_way_out_is_waited_for() -> None:
-    assert action(ready_order(), observed_with(cluster=hosted_cluster(going=True))) is None
-    assert action(changed(ready_order(), templateParameters="{}"), observed_with(cluster=hosted_cluster(going=True))) is None
+def test_a_hosted_cluster_that_is_being_deleted_is_waited_for() -> None:
+    assert action(ready_order(), observed_with(cluster=hosted_cluster(deleting=True))) is None
+    assert action(changed(ready_order(), templateParameters="{}"), observed_with(cluster=hosted_cluster(deleting=True))) is None
 
 
 def test_the_templates_default_nodes_are_held_once_known() -> None:
@@ -220,7 +220,7 @@ def test_an_unmanaged_order_is_only_deleted(state: str) -> None:
 
 def test_a_deleted_order_is_deleted_in_every_phase() -> None:
     for item in (order(), with_status(order(), NOTHING), installed(), ready_order(), failed(order(), BAD), failed(order(), UNREACHABLE)):
-        for observed in (NOTHING, HEALTHY, observed_with(cluster=hosted_cluster(going=True))):
+        for observed in (NOTHING, HEALTHY, observed_with(cluster=hosted_cluster(deleting=True))):
             assert action(deleted(item), observed) == "delete"
 
 
@@ -240,18 +240,18 @@ def test_deletion_ends_with_our_finalizers(finalizers: list[str], external: bool
     assert action(item, NOTHING) == expected
 
 
-def test_what_a_run_asked_to_go_is_waited_for() -> None:
+def test_what_a_run_has_begun_to_delete_is_waited_for() -> None:
     item = deleted(ready_order())
-    going = observed_with(node_pool(3, going=True), cluster=hosted_cluster(going=True))
-    started = with_status(item, going, START, Outcome("delete", config_version(item)))
-    assert action(started, going) == "delete"  # it may have been killed before it asked for everything
-    asked = with_status(item, going, START, Outcome("delete", config_version(item), finished=True))
-    assert action(asked, going) is None
-    assert action(with_status(asked, going), going) is None
-    assert action(asked, observed_from(None, [node_pool(3, going=True)])) is None
+    deleting = observed_with(node_pool(3, deleting=True), cluster=hosted_cluster(deleting=True))
+    started = with_status(item, deleting, START, Outcome("delete", config_version(item)))
+    assert action(started, deleting) == "delete"  # it may have been killed before it asked for everything
+    asked = with_status(item, deleting, START, Outcome("delete", config_version(item), finished=True))
+    assert action(asked, deleting) is None
+    assert action(with_status(asked, deleting), deleting) is None
+    assert action(asked, observed_from(None, [node_pool(3, deleting=True)])) is None
     assert action(asked, NOTHING) == "delete"  # the rest: namespace and finalizers
     assert action(asked, HEALTHY) == "delete"  # created again meanwhile
-    assert action(asked, observed_with(node_pool(3, going=True))) == "delete"
+    assert action(asked, observed_with(node_pool(3, deleting=True))) == "delete"
 
 
 def test_a_failed_deletion_is_repeated_when_due() -> None:

@@ -75,11 +75,6 @@ def _object(kind: str, item: Object) -> Object:
     return {"apiVersion": "hypershift.openshift.io/v1beta1", "kind": kind} | item | {"metadata": metadata}
 
 
-def going(of: ClusterOrder) -> ClusterOrder:
-    """An order whose deletion a run has begun."""
-    return with_status(deleted(of), HEALTHY, outcome=None)
-
-
 @dataclass(frozen=True)
 class Case:
     order: ClusterOrder
@@ -166,7 +161,7 @@ CASES = {f"beside an external controller: {name}": replace(case, external=True) 
     "the node pool was deleted": Case(ready_order(), (namespace(), cluster()), "provision"),
     "the cluster was deleted": Case(ready_order(), (namespace(),), "provision"),
     "the cluster and its namespace were deleted": Case(ready_order(), (), "provision"),
-    "the cluster is being deleted": Case(ready_order(), (namespace(), cluster(going=True), pool(3)), None),
+    "the cluster is being deleted": Case(ready_order(), (namespace(), cluster(deleting=True), pool(3)), None),
     "installed, the control plane available": Case(INSTALLED, MADE, "post_install"),
     "installed, the control plane not available": Case(INSTALLED, (namespace(), cluster(condition("Available", "False")), pool(3)), None),
     "to be deleted, with its cluster": Case(deleted(ready_order()), MADE, "delete"),

@@ -195,7 +195,7 @@ def test_a_cluster_as_ordered_is_ready() -> None:
         (hosted_cluster(releases=("Partial",)), ("True", "ClusterExists"), ("True", "AsExpected"), ("False", "Installing")),
         (hosted_cluster(releases=()), ("True", "ClusterExists"), ("True", "AsExpected"), ("False", "Installing")),
         (hosted_cluster(releases=("Partial", "Completed")), ("True", "ClusterExists"), ("True", "AsExpected"), ("True", "Available")),
-        (hosted_cluster(going=True), ("True", "ClusterExists"), ("True", "AsExpected"), ("False", "ClusterDeleting")),
+        (hosted_cluster(deleting=True), ("True", "ClusterExists"), ("True", "AsExpected"), ("False", "ClusterDeleting")),
     ],
 )
 def test_control_plane(cluster: Object | None, created: Any, available: Any, cluster_available: Any) -> None:
@@ -231,7 +231,7 @@ def test_the_infrastructure_is_what_the_hosted_cluster_says_of_it() -> None:
             [("large", 3, 3), ("old", 0, 2)],
         ),
         (
-            [node_pool(3), node_pool(0, kind="old", going=True)],
+            [node_pool(3), node_pool(0, kind="old", deleting=True)],
             ("False", "ScalingDown"),
             "3 of 3 nodes ready, 1 to be removed",
             [("large", 3, 3), ("old", 0, 0)],
@@ -350,7 +350,7 @@ def test_an_update_that_was_not_ordered_leaves_a_ready_cluster_ready() -> None:
             observed_with(node_pool(3), cluster=hosted_cluster(condition("Degraded", "True", "Slow", "etcd is slow"))),
             "The cluster's Degraded is True (Slow): etcd is slow",
         ),
-        (observed_with(node_pool(3), cluster=hosted_cluster(going=True)), "The cluster is being deleted"),
+        (observed_with(node_pool(3), cluster=hosted_cluster(deleting=True)), "The cluster is being deleted"),
     ],
 )
 def test_a_ready_cluster_that_loses_something_is_degraded_and_says_why_and_comes_back(observed: ObservedState, why: str) -> None:
@@ -409,7 +409,7 @@ def test_scaling_up_and_down_is_progressing_until_it_is_done() -> None:
 
 def test_a_class_that_is_no_longer_ordered_holds_ready_back_until_its_pool_is_gone() -> None:
     moved = scaled(ready_order(), small=1)
-    both = observed_with(node_pool(3, going=True), node_pool(1, asked=1, kind="small"))
+    both = observed_with(node_pool(3, deleting=True), node_pool(1, asked=1, kind="small"))
     in_flight = with_status(moved, both, outcome=provisioned(moved))
     assert in_flight.phase == "Progressing"
     assert with_status(in_flight, observed_with(node_pool(1, asked=1, kind="small"))).phase == "Ready"

@@ -103,9 +103,9 @@ def test_state_is_reported_with_its_reason(items: list[Object], state: str, said
 
 
 def test_what_is_being_deleted_says_what_it_waits_for() -> None:
-    going = cluster(GOOD | {"Deleting": "True"})
-    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    assert (seen(going).status, seen(going).status_details) == ("deprovisioning", "Deleting is True (Because): Deleting in words")
+    deleting = cluster(GOOD | {"Deleting": "True"})
+    deleting["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert (seen(deleting).status, seen(deleting).status_details) == ("deprovisioning", "Deleting is True (Because): Deleting in words")
 
 
 def test_address_version_and_installation_are_reported() -> None:

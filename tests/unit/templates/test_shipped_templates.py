@@ -44,6 +44,16 @@ def test_delete_begins_with_flux_of_the_hub_or_is_that_of_another_template(file:
         assert (role["name"], first["vars"]) == ("openfleet.clusters.gitops_flux", {"gitops_flux_state": "absent"})
 
 
+def test_templates_with_gitops_declare_the_same_parameter() -> None:
+    """Argument specs cannot share it, so each template has it in its own."""
+    files = [file for role in SHIPPED if (file := ROLES / role / "meta" / "argument_specs.yml").is_file()]
+    specs = [yaml.safe_load(file.read_text(encoding="utf-8"))["argument_specs"] for file in files]
+    options = [spec.get("install", {}).get("options", {}).get("template_parameters", {}).get("options", {}) for spec in specs]
+    declared = [each["gitops"] for each in options if "gitops" in each]
+    assert len(declared) == 4
+    assert all(each == declared[0] for each in declared)
+
+
 def test_small_needs_only_a_pull_secret_of_the_order_or_the_site(shipped: dict[str, Template]) -> None:
     template = resolve("ocp_4_17_small", shipped)
     assert problems(template, {}) == ["parameter pull_secret is required, because this site has no default for it"]
