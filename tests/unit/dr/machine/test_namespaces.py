@@ -7,8 +7,8 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.step
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import Intent, Neighbor, Placed
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import State
 
-from . import samples
-from .samples import DEAD, in_progress, observed, secondary, settled
+from .. import samples
+from ..samples import DEAD, in_progress, observed, secondary, settled
 
 
 def from_ops(*namespaces: str) -> Intent:

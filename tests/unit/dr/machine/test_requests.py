@@ -15,8 +15,8 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import Decision, State
 
-from . import samples
-from .samples import DEAD, STOPPED, in_progress, observed, secondary, settled, vrg
+from .. import samples
+from ..samples import DEAD, STOPPED, in_progress, observed, secondary, settled, vrg
 
 NO_ACTION = samples.intent()
 TO_WEST, TO_EAST = samples.intent("Failover", "west"), samples.intent("Failover", "east")

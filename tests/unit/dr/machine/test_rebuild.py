@@ -11,8 +11,8 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import State
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.vrg import VRG
 
-from . import samples
-from .samples import DEAD, observed, secondary, vrg
+from .. import samples
+from ..samples import DEAD, observed, secondary, vrg
 
 EMPTY = State(epoch=1, revision=1)
 STOP, ALLOW, CONTINUE = ("", "Paused"), ("WaitForUser", "Paused"), ("Initiating", "")

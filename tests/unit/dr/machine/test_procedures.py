@@ -10,8 +10,8 @@ import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.audit import Performed, Recorded
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import DeployVRG, StartWorkload, StopWorkload
 
-from . import samples
-from .simulation import REPLICAS, Simulation
+from .. import samples
+from ..simulation import REPLICAS, Simulation
 
 
 def protected() -> Simulation:

@@ -8,8 +8,8 @@ import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.context import Context
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.protected import protected
 
-from . import samples
-from .samples import ALL_TRUE, DEAD, condition, observed, settled, vrg
+from .. import samples
+from ..samples import ALL_TRUE, DEAD, condition, observed, settled, vrg
 
 
 def without(*kinds: str) -> tuple[str, ...]:

@@ -20,8 +20,8 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import Decision, State
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.vrg import StorageTarget
 
-from . import samples
-from .samples import DEAD, RUNNING, STOPPED, STOPPING, in_progress, observed, secondary, settled, vrg
+from .. import samples
+from ..samples import DEAD, RUNNING, STOPPED, STOPPING, in_progress, observed, secondary, settled, vrg
 
 FAILOVER, RELOCATE = samples.intent("Failover", "west"), samples.intent("Relocate", "west")
 TEST = samples.intent("Failover", "west", dry_run=True)

@@ -9,8 +9,8 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.step
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import ConditionState, Intent, Policy
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.vocabulary import Phase
 
-from . import samples
-from .samples import DEAD, in_progress, observed, secondary, settled, vrg
+from .. import samples
+from ..samples import DEAD, in_progress, observed, secondary, settled, vrg
 
 
 def shown(intent: Intent, policy: Policy | None = None, **state: str) -> dict[str, ConditionState]:
