@@ -11,7 +11,8 @@ pytest_plugins = [
     "ansible_collections.openfleet.clusters.tests.integration.support.gitops",
 ]
 
-# A shell that starts something in the background makes it ignore Ctrl-C, and so would every process that a test starts and interrupts.
+# A shell that starts something in the background makes it ignore Ctrl-C, and so would every process that a test starts
+# and interrupts.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

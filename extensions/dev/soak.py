@@ -19,7 +19,8 @@ from ..sandbox.screen import heading, run_command, stage
 
 PYTEST = (sys.executable, "-m", "pytest", "--dist=worksteal", "-q")
 ROUND = (*PYTEST, "--numprocesses=2", "-m", "soak")
-# A process for each of them: a process keeps the last test of its queue, which would then begin after the end of another one.
+# A process for each of them: a process keeps the last test of its queue, which would then begin after the end of
+# another one.
 ENDURANCE = (*PYTEST, "--numprocesses=3", "-m", "endurance")
 
 

@@ -33,7 +33,8 @@ class Supervisor:
     def __init__(self, arguments: Sequence[str]) -> None:
         # What loses its parent becomes our child, not that of the machine's first process.
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        # The engine calls ansible-galaxy and ansible-playbook by name: those of the environment that this program runs in are meant.
+        # The engine calls ansible-galaxy and ansible-playbook by name: those of the environment that this program runs
+        # in are meant.
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
         program = shutil.which(ENGINE, path=path)
         if program is None:

@@ -19,8 +19,8 @@ from .screen import UserError
 
 POLL_SECONDS = 0.2
 Result = TypeVar("Result")
-# What `get` reads over one connection, by kubectl's resource name: group, version and kind. A kubectl process costs twenty times
-# as much, and `until` reads several times a second.
+# What `get` reads over one connection, by kubectl's resource name: group, version and kind. A kubectl process costs
+# twenty times as much, and `until` reads several times a second.
 KINDS = {
     "clusterorder": ("cloudkit.openshift.io", "v1alpha1", "ClusterOrder"),
     "configmap": ("", "v1", "ConfigMap"),

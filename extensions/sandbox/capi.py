@@ -177,7 +177,8 @@ class PortRange:
     @classmethod
     def claim(cls) -> PortRange:
         for first in range(FIRST_PORT, LAST_PORT, PORTS):
-            # Free ports alone are not enough: the provider listens seconds later, and two sandboxes that start at once choose the same.
+            # Free ports alone are not enough: the provider listens seconds later, and two sandboxes that start at once
+            # choose the same.
             claim = open(gobuild.cache_folder() / f"ports-{first}.lock", "ab")  # noqa: SIM115 - it stays open
             with contextlib.suppress(BlockingIOError):  # another sandbox has it
                 fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)

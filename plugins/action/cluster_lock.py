@@ -53,7 +53,8 @@ class ActionModule(ControllerAction):
         duration, patience = parameters["duration"], parameters["wait_timeout"]
         if self.check_mode:
             return changed, [lease.predict(state, holder, duration, kube.server_time(), patience) for state in before]
-        # A lock that a holder of this run's own making has already is renewed already; a holder that was given may be of another run.
+        # A lock that a holder of this run's own making has already is renewed already; a holder that was given may be
+        # of another run.
         if not changed and not parameters["holder"]:
             return changed, lease.acquire_all(kube, orders, holder, duration, patience, site, run.require)
         with Renewer(connection(parameters), run) as renewer:

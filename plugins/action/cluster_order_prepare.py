@@ -60,7 +60,8 @@ class ActionModule(ControllerAction):
             needing = orders_needing(kube, names, step)
             chosen = [OrderName(order.namespace, order.name) for order in needing]
         process = RunProcess.of_worker()
-        # Before a lock is taken: a run that cannot renew its locks takes none. The process starts while the first orders are prepared.
+        # Before a lock is taken: a run that cannot renew its locks takes none. The process starts while the first
+        # orders are prepared.
         with contextlib.ExitStack() as stack:
             renewer: Renewer | None = None
             if chosen and not self.check_mode:
@@ -140,7 +141,8 @@ def _hooks(hooks: dict[str, Any], entry: str) -> list[str]:
 def _variables(prepared: PreparedOrder, parameters: dict[str, Any]) -> dict[str, Any]:
     """The variables that a template gets, on the order's own host."""
     order = prepared.order
-    # Ansible walks through every value of a variable with each task; no task reads `managedFields`, which has most of them.
+    # Ansible walks through every value of a variable with each task; no task reads `managedFields`, which has most of
+    # them.
     metadata = {name: value for name, value in order.raw["metadata"].items() if name != "managedFields"}
     return {
         "cluster_host": f"{order.namespace}/{order.name}",

@@ -6,7 +6,8 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-# Scripts and styles come from this service only, none of them inline. The browser refuses every string that would become markup or code.
+# Scripts and styles come from this service only, none of them inline. The browser refuses every string that would
+# become markup or code.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'{connect}; img-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"

@@ -17,8 +17,8 @@ function become(next) {
   for (const listener of listeners) listener(state);
 }
 
-// Calls `changed(event)` for each event until the signal aborts. After a gap `changed` gets an event named "reset". Where it fails, the
-// stream is followed again from before that event, after longer and longer pauses.
+// Calls `changed(event)` for each event until the signal aborts. After a gap `changed` gets an event named "reset".
+// Where it fails, the stream is followed again from before that event, after longer and longer pauses.
 export async function follow(path, since, signal, changed) {
   let last = since;
   let pause = FIRST_PAUSE;

@@ -1,4 +1,5 @@
-// Profiles of a cluster by layer, with their dependencies drawn: layers from left to right, a line from each release to what it needs.
+// Profiles of a cluster by layer, with their dependencies drawn: layers from left to right, a line from each release to
+// what it needs.
 
 import { h, svg } from "./dom.js";
 

@@ -1,11 +1,13 @@
-// A form made from a JSON Schema (draft 2020-12): fields by type, and the value that they hold. The server validates; this helps.
+// A form made from a JSON Schema (draft 2020-12): fields by type, and the value that they hold. The server validates;
+// this helps.
 
 import { h } from "./dom.js";
 import { field, select } from "./parts.js";
 
 const DEEPEST = 4;
 
-// Returns {element, value(), report(path, text)}. A field that is left empty is not part of the value, and an optional group may be empty.
+// Returns {element, value(), report(path, text)}. A field that is left empty is not part of the value, and an optional
+// group may be empty.
 export function schemaForm(schema, depth = 0, isOptional = false) {
   const required = new Set(isOptional ? [] : schema.required || []);
   const entries = Object.entries(schema.properties || {});

@@ -1,7 +1,8 @@
 // Who uses the page, and with which token: by the code flow with PKCE, or a token that the user enters.
 //
-// The token is in sessionStorage. A reload keeps it, another tab and another site never see it, and it is gone with the tab. In memory
-// alone each reload would ask again; scripts of others, which could read either, do not run here. It has no refresh token.
+// The token is in sessionStorage. A reload keeps it, another tab and another site never see it, and it is gone with the
+// tab. In memory alone each reload would ask again; scripts of others, which could read either, do not run here. It has
+// no refresh token.
 
 import { get, useToken } from "./api.js";
 

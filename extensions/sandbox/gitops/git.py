@@ -5,8 +5,8 @@ from __future__ import annotations
 from .. import debian
 from ..screen import UserError
 
-# Neither the user's settings nor the machine's change what the sandbox does; nothing asks at a terminal. Not /dev/null: git replaces the
-# file of its global settings when it writes them, which root may do there too.
+# Neither the user's settings nor the machine's change what the sandbox does; nothing asks at a terminal. Not /dev/null:
+# git replaces the file of its global settings when it writes them, which root may do there too.
 NO_FILE = "/nonexistent/gitconfig"
 SETTINGS = {"GIT_CONFIG_GLOBAL": NO_FILE, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0"}
 

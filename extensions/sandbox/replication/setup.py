@@ -15,7 +15,8 @@ from .volumes import PROVISIONER, STORAGE_CLASS
 # Ramen's configuration on a managed cluster.
 NAMESPACE, CONFIG_MAP, KEY, SECRET = "ramen-system", "ramen-dr-cluster-operator-config", "ramen_manager_config.yaml", "s3"
 OWN_CRDS, CSI_ADDONS_CRDS = (Path(__file__).parent / name for name in ("crds", "csi_addons"))
-# A folder with CRDs of other projects, each in a folder of its own, for what the sandbox otherwise has smaller CRDs of its own.
+# A folder with CRDs of other projects, each in a folder of its own, for what the sandbox otherwise has smaller CRDs of
+# its own.
 UPSTREAM_CRDS = "OPENFLEET_UPSTREAM_CRDS"
 
 

@@ -41,7 +41,8 @@ LOCK: Spec = {
         },
     },
 }
-# The cluster of an order, or one without an order by its name. The name takes precedence: in tasks of templates the order is a default.
+# The cluster of an order, or one without an order by its name. The name takes precedence: in tasks of templates the
+# order is a default.
 CLUSTER: Spec = {
     "cluster_order": {"type": "dict"},
     "name": {"type": "str"},

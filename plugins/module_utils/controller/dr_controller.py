@@ -46,7 +46,8 @@ class DrController:
         self._kube = Kube.connect(settings.connection)
         self._store = store
         self._writer = f"{settings.holder}-{settings.instance}"
-        # A leader stops a third of the ttl before the next one begins. The last request that it sends takes half of the timeout.
+        # A leader stops a third of the ttl before the next one begins. The last request that it sends takes half of the
+        # timeout.
         self._modes = Modes(self._kube, site_namespace, store, self._writer, longest=settings.ttl / 2)
         self._source = CoordinationSource(store, settings)
         self._queue = WorkQueue(self._handle)

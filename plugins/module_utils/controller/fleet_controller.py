@@ -48,7 +48,8 @@ from .work_queue import Key, sentence
 log = logging.getLogger(__name__)
 
 PLACING, TENDING = "placing", "tending"
-# Clusters at most. A batch of placements writes nearly every hub, whose reservations are large: fewer batches, fewer of these writes.
+# Clusters at most. A batch of placements writes nearly every hub, whose reservations are large: fewer batches, fewer of
+# these writes.
 BATCHES = {PLACING: 2000, TENDING: 200}
 RESYNC_SECONDS = 600.0
 FIRST_SWEEP_SECONDS = 30.0  # a new leader first does what waits

@@ -128,8 +128,8 @@ class _Connection(RequestHandler):
     __slots__ = ("_closed", "_stalled")
 
     def __init__(self, server: web.Server, loop: asyncio.AbstractEventLoop, closed: Callable[[], None]) -> None:
-        # Without aiohttp's access log: it would record whatever a sender puts into a request. And a small body could unpack to any size,
-        # which aiohttp does as it arrives, before the sender is authenticated.
+        # Without aiohttp's access log: it would record whatever a sender puts into a request. And a small body could
+        # unpack to any size, which aiohttp does as it arrives, before the sender is authenticated.
         super().__init__(
             server,
             loop=loop,

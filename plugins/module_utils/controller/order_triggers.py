@@ -23,7 +23,8 @@ class OrderTriggers:
         # The orders of each working namespace. Two may claim one; the run of the second reports that.
         self._by_namespace = KeyIndex()
         self._by_label = KeyIndex()  # on the namespaces of an external controller
-        # Orders whose status changed during their reconcile: mostly by its own write, whose event may come before its answer.
+        # Orders whose status changed during their reconcile: mostly by its own write, whose event may come before its
+        # answer.
         self._status_changed: set[Key] = set()
 
     def follow(self, key: Key) -> None:
@@ -53,7 +54,8 @@ class OrderTriggers:
 
     def lock_changed(self, before: Object | None, after: Object | None) -> None:
         state = lease.state_of(after or before or {})
-        # A Lease outlives its order, and a tenant may leave any number of them. A new order is enqueued by its own event.
+        # A Lease outlives its order, and a tenant may leave any number of them. A new order is enqueued by its own
+        # event.
         if state and self._cached(Key(state.namespace, state.order)):
             self._queue.add(Key(state.namespace, state.order))
 

@@ -73,7 +73,8 @@ class RetryPolicy:
         if order.failure and order.failure.retryable and order.failure.next_attempt:
             waits.append((order.failure.next_attempt - now).total_seconds() + SECOND_MORE)
         waits += [(part.next_attempt - now).total_seconds() + SECOND_MORE for part in pending(parts_of(order)) if part.next_attempt]
-        # A time that has passed without an action, for example of an order that is managed by hand, does not repeat at once.
+        # A time that has passed without an action, for example of an order that is managed by hand, does not repeat at
+        # once.
         return min((wait for wait in waits if wait > 0), default=self._resync_seconds)
 
     def forget(self, key: Key) -> None:

@@ -73,7 +73,8 @@ class WebhookServer:
         limits = ConnectionLimits(settings.max_connections, settings.max_connections_per_client)
         async with AsyncExitStack() as stack:
             if settings.health_port is not None:
-                # Connections of its own: however many senders connect, a probe is answered. A kubelet verifies no certificate.
+                # Connections of its own: however many senders connect, a probe is answered. A kubelet verifies no
+                # certificate.
                 self.health_port = await self._listen(stack, Listener(self._app(health), HEALTH_LIMITS), settings.health_port)
                 health = []
             listener = Listener(self._app(webhooks + health), limits, self._tls, self._metrics.refused_connection)

@@ -184,7 +184,8 @@ class Reconciler:
                 result.ended, result.message = "NotFound", f"No cluster that answers has the DRPlacementControl {result.workload}."
                 return
             if not view.document.revision or view.ended_epoch:
-                # The state was deleted during this term, or is one that a bucket lost: the next term seals it, under a later epoch.
+                # The state was deleted during this term, or is one that a bucket lost: the next term seals it, under a
+                # later epoch.
                 end_term(documents, result.workload, epoch, view.ended_epoch)
                 result.ended, result.message = "TermEnded", f"The next leader of {result.workload} rebuilds its state."
                 return

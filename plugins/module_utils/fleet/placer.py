@@ -53,7 +53,8 @@ class Placer:
             choices = self._choose(waiting, hubs, fleet)
             reserved, lost = self._reserve(waiting, choices, hubs, fleet, errors)
             placed += self._bind_all(reserved, choices, fleet, remarks or {})
-            # A cluster that fits only a hub that could not be written is tried again soon: nothing is known to be in its way.
+            # A cluster that fits only a hub that could not be written is tried again soon: nothing is known to be in
+            # its way.
             unwritten = next((str(error) for error in errors if not isinstance(error, NotFound)), "")
             placed += [Placed(cluster, choices[cluster.uid], unwritten) for cluster in waiting if not choices[cluster.uid].hub]
             if not lost:

@@ -157,7 +157,8 @@ def _is_full(cluster: FleetCluster, hub: Hub) -> Obstacle | None:
     return None if cluster.uid in hub.reservations or hub.free_clusters() >= 1 else Obstacle("full")
 
 
-# Scores: each from 0 to 100 for a hub that fits. `most` is how many clusters of the tenant one of the hubs that fit has at most.
+# Scores: each from 0 to 100 for a hub that fits. `most` is how many clusters of the tenant one of the hubs that fit has
+# at most.
 
 
 def _headroom(request: Request, hub: Hub, _most: int) -> int:

@@ -19,8 +19,9 @@ Network: TypeAlias = "ipaddress.IPv4Network | ipaddress.IPv6Network"
 NAME = re.compile(r"(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 # The characters of a name. The zone of an IPv6 address can end like a name, as in 2001:db8::1%.example.com.
 NAME_CHARACTERS = re.compile(r"[-a-z0-9_.]+")
-# Loopback, link-local, private and reserved: a cluster's Pods and Services, the metadata service of a cloud, the machine itself. An
-# address in one of them needs an entry within it. 0.0.0.0/0 is none, and neither is the name of a host, which can point anywhere.
+# Loopback, link-local, private and reserved: a cluster's Pods and Services, the metadata service of a cloud, the
+# machine itself. An address in one of them needs an entry within it. 0.0.0.0/0 is none, and neither is the name of a
+# host, which can point anywhere.
 INTERNAL: tuple[Network, ...] = tuple(
     ipaddress.ip_network(network)
     for network in (

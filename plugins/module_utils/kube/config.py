@@ -99,7 +99,8 @@ class Target:
         self._log_in()
         try:
             context = ssl.create_default_context(cafile=self.ca_file or None, cadata=self.ca_data or None)
-            # As kubectl does: a CA may be an intermediate one, and need not have every extension that Python 3.13 requires.
+            # As kubectl does: a CA may be an intermediate one, and need not have every extension that Python 3.13
+            # requires.
             context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
             context.verify_flags &= ~ssl.VERIFY_X509_STRICT
             if self.certificate:

@@ -32,7 +32,8 @@ LARGEST_COUNT = 2**31 - 1
 CLUSTER_SCOPED = "default"  # the namespace of Events about objects without one
 WRITERS = 2  # threads; with more, Events would keep the API server from what they report on
 QUEUED = 50_000  # Events that wait at most
-# While more than so many wait, many orders change at once. Their status comes first: a writer then pauses after each Event.
+# While more than so many wait, many orders change at once. Their status comes first: a writer then pauses after each
+# Event.
 MANY, PAUSE_SECONDS = 100, 0.04
 FLUSH_SECONDS = 30.0
 

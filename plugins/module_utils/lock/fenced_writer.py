@@ -153,9 +153,11 @@ class FencedWriter:
             return Change("changed" if before else "created", before, self._predicted(wanted, before))
         self._verify()
         body = _annotated(wanted, self._fence)
-        # An object that another client has created since is neither adopted nor overwritten; a deleted one is not created again.
+        # An object that another client has created since is neither adopted nor overwritten; a deleted one is not
+        # created again.
         body["metadata"] |= {key: before["metadata"][key] for key in ("uid", "resourceVersion")} if before else {"resourceVersion": ABSENT}
-        # The objects of an order belong to this collection: a field that was changed by hand is reset to what the order says.
+        # The objects of an order belong to this collection: a field that was changed by hand is reset to what the order
+        # says.
         after = self._kube.apply(body, force=True)
         return Change("changed" if before else "created", before, after)
 

@@ -65,7 +65,8 @@ def _label(run: Run, order: ClusterOrder, lock: Lock) -> list[Change]:
     former = (working["metadata"].get("labels") or {}).get(names.order_uid_label)
     if former and former != order.uid:
         changes += _transfer(run, order, former, writer)
-        # Only the template knows the domain of the cluster. Its next run finds here whose DNS records are the order's now.
+        # Only the template knows the domain of the cluster. Its next run finds here whose DNS records are the order's
+        # now.
         annotations[names.former_uids_annotation] = ",".join(dict.fromkeys([*former_uids(working, names), former]))
     adopted: Object = {"metadata": {**uid["metadata"], "annotations": annotations}}
     # The namespace is last: until then nothing else works on the cluster, and an adoption that was killed is run again.

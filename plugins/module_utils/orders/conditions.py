@@ -107,7 +107,8 @@ def cluster_available(cluster: ObservedCluster, nodes: Sequence[NodeCount] | Non
     if not cluster.installed:
         return ConditionState(FALSE, "Installing", "The installation of the release is not complete yet")
     ready = nodes_ready(nodes)
-    # Surplus nodes do not keep the tenant from using the cluster. Of uncounted ones the installed release shows that some work.
+    # Surplus nodes do not keep the tenant from using the cluster. Of uncounted ones the installed release shows that
+    # some work.
     if ready.status != TRUE and ready.reason not in ("ScalingDown", NOT_COUNTED):
         return ConditionState(ready.status, "NodesNotReady", f"NodesReady is {ready}")
     return ConditionState(TRUE, "Available", "The control plane and all nodes are available")

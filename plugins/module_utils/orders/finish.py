@@ -71,7 +71,8 @@ class Finalization:
         waits = result.outcome is None and used_by(order)
         observed = self._observe_gitops(order) if waits else None
         order = self._status.write(order, result.outcome, lock=result.lock, observed=observed)
-        # A hook or template that failed, or has something left to release, runs again, and for that its order has to exist.
+        # A hook or template that failed, or has something left to release, runs again, and for that its order has to
+        # exist.
         may_go = order.is_deleting and not order.failure and not pending(parts_of(order))
         return self._continue_deletion(order, result.lock) if may_go else order
 

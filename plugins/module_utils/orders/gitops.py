@@ -20,8 +20,8 @@ from .model import ClusterOrder
 from .outcome import Outcome
 
 NOT_READY = "GitOpsNotReady"  # reason of ClusterAvailable where nothing but GitOps is missing
-# How long something of Flux is missing before it is applied again. A tenant administers the cluster, and could delete it at once again:
-# each time it takes as long.
+# How long something of Flux is missing before it is applied again. A tenant administers the cluster, and could delete
+# it at once again: each time it takes as long.
 REPAIR_SECONDS = 300.0
 
 

@@ -40,7 +40,8 @@ def next_action(order: ClusterOrder, observed: ObservedState, now: datetime) -> 
         return "provision"
     if not was_applied(order, cluster):
         return "post_install" if cluster.is_true(AVAILABLE) else None
-    # The cluster matches the order, but the last run, for example a repair of what is not observed here, did not finish.
+    # The cluster matches the order, but the last run, for example a repair of what is not observed here, did not
+    # finish.
     if order.failure:
         return "provision"
     due = due_step(order, now) or ("post_install" if is_repair_due(order, now) else None)

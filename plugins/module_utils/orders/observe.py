@@ -24,7 +24,8 @@ from .model import ClusterOrder, Names, readable_orders
 from .ownership import owns_namespace
 from .working_namespace import find_namespace
 
-# After this no more providers are asked for one list of orders. A provider of ours answers, or not, within half a minute.
+# After this no more providers are asked for one list of orders. A provider of ours answers, or not, within half a
+# minute.
 OBSERVE_SECONDS = 120.0
 
 

@@ -22,7 +22,8 @@ OURS = "openfleet.clusters/"  # prefix of condition types beside another control
 SHARED_FIELDS = ("clusterReference", "nodeRequests")
 # OSAC's phases are Progressing, Failed, Ready and Deleting. A broken cluster must look neither ready nor in progress.
 FOREIGN_PHASE = {"Degraded": "Failed"}
-# A condition's message holds 32768 characters and JSON may need six for one, so the longest texts are kept in part only.
+# A condition's message holds 32768 characters and JSON may need six for one, so the longest texts are kept in part
+# only.
 MESSAGE_LIMIT, TASK_LIMIT = 2048, 256
 RECORDED_FIELDS = ("phase", "configVersion", "observedGeneration", "provider", "readyNodes", "apiURL", "consoleURL")
 

@@ -188,7 +188,8 @@ class Preparation:
     def reject(self, order: ClusterOrder, lock: Lock, error: TemplateError | KubeError) -> SkippedOrder:
         """Write why this run does not work on the order, and release its lock."""
         invalid = isinstance(error, TemplateError)
-        # The site grants a missing permission, and corrects a template that cannot delete; the order need not be changed after that.
+        # The site grants a missing permission, and corrects a template that cannot delete; the order need not be
+        # changed after that.
         retryable = error.retryable or (self._step == "delete" if invalid else isinstance(error, Forbidden | Unauthorized))
         failure = Failure(type(error).__name__, str(error), "prepare the order", retryable=retryable)
         outcome = Outcome(self._step, config_version(order), accepted=False if invalid else None, failure=failure, job=self._job_now())

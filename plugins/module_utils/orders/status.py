@@ -126,8 +126,8 @@ def _failure(
     if report and report.failure:
         return dict(with_failure({"failure": known}, report.failure, now)["failure"])
     if lost_run and lost_run.is_about(order) and not finished:
-        # Dated when it happened, not when it was observed: an observer that is late has waited already. A run that may yet start is
-        # waited for first.
+        # Dated when it happened, not when it was observed: an observer that is late has waited already. A run that may
+        # yet start is waited for first.
         failure, at = lost_run.failure(), lost_run.at
     elif cluster.status == "failed" and not order.is_deleting:
         failure, at = Failure(CLUSTER_FAILED, shortened(cluster.status_details, MESSAGE_LIMIT), retryable=cluster.retryable), now

@@ -69,7 +69,8 @@ class StatusWriter:
             try:
                 written = self._store(order, status)
             except Conflict:
-                # The other writer may be the next run, which holds the lock by now. What only the launcher knows is reported still.
+                # The other writer may be the next run, which holds the lock by now. What only the launcher knows is
+                # reported still.
                 order, observed = self._run.find(order.namespace, order.name) or order, None
                 lost = lost if isinstance(lost, UnstartedRun) else None
                 raise
@@ -84,7 +85,8 @@ class StatusWriter:
             try:
                 return self._run.kube.patch(item, patch, subresource="status", checked=False)
             except Invalid:
-                # Ours, their places or the spec have changed. The next line is then a Conflict, and else says what is invalid.
+                # Ours, their places or the spec have changed. The next line is then a Conflict, and else says what is
+                # invalid.
                 pass
         return self._run.kube.replace(item | {"status": shared}, subresource="status")
 

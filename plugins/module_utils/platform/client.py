@@ -247,7 +247,8 @@ class PlatformApi:
         if not self._granted:
             access, what = self.access, "get a token of the OAuth application"
             form = {"grant_type": "password", "username": access.username, "password": access.password, "scope": "write"}
-            # The gateway has its own address for it. Which one is there is known after the first request only, so both are tried.
+            # The gateway has its own address for it. Which one is there is known after the first request only, so both
+            # are tried.
             for endpoint in ("/o/token/", "/api/o/token/") if path.startswith(CONTROLLER_ROOTS[0]) else ("/api/o/token/", "/o/token/"):
                 headers = {
                     "Authorization": _basic(access.client_id, access.client_secret),

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 Api = Literal["controller", "eda"]
-# plain: the same value on both sides. variables: an object, or its YAML, in the document and JSON text in the API. yaml: text, compared
-# by its content. inverted: a boolean that means the opposite in the API.
+# plain: the same value on both sides. variables: an object, or its YAML, in the document and JSON text in the API.
+# yaml: text, compared by its content. inverted: a boolean that means the opposite in the API.
 Form = Literal["plain", "variables", "yaml", "inverted"]
-# summary: the list of the kind shows them in summary_fields. embedded: it shows them in the field itself. filter: the list is filtered
-# by them, one request for each of them, however many objects have it.
+# summary: the list of the kind shows them in summary_fields. embedded: it shows them in the field itself. filter: the
+# list is filtered by them, one request for each of them, however many objects have it.
 Reading = Literal["summary", "embedded", "filter"]
 
 

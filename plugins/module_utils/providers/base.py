@@ -28,7 +28,8 @@ from ..kube.untrusted import target_of
 from ..lock.fenced_writer import Change, FencedWriter
 from .model import Addon, ClusterRequest, IdentityProvider, Kubeconfig, NodeSet, ObservedCluster, Region, ResourceSet
 
-# Of a connection to a cluster, which its tenant administers: one that sends bytes for ever ends a task, and not the whole run.
+# Of a connection to a cluster, which its tenant administers: one that sends bytes for ever ends a task, and not the
+# whole run.
 CLUSTER_LIMITS = Limits(response_bytes=2**26, total_bytes=2**28, total_seconds=600.0)
 
 
@@ -94,7 +95,8 @@ class Provider(ABC):
     SECRETS: ClassVar[Mapping[str, Any]] = {}
     # The settings that are address ranges of the cluster. They are compared before anything is created.
     NETWORKS: ClassVar[tuple[str, ...]] = ()
-    # Kinds on the hub, as (apiVersion, kind), that are all `observe_objects` needs. Empty where a cluster is observed elsewhere.
+    # Kinds on the hub, as (apiVersion, kind), that are all `observe_objects` needs. Empty where a cluster is observed
+    # elsewhere.
     WATCHES: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     def __init_subclass__(cls) -> None:

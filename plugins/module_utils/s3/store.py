@@ -40,8 +40,8 @@ except ImportError as error:
     boto3 = botocore = None
     MISSING_LIBRARY = str(error.name)
 
-# Less than five seconds: a request that hangs, or whose answer comes byte by byte, must end early enough for another one before a lease
-# ends. The time-outs of the SDK are for one read each.
+# Less than five seconds: a request that hangs, or whose answer comes byte by byte, must end early enough for another
+# one before a lease ends. The time-outs of the SDK are for one read each.
 CONNECT_SECONDS = 2.0
 READ_SECONDS = 2.5
 REQUEST_SECONDS = CONNECT_SECONDS + READ_SECONDS

@@ -27,7 +27,8 @@ from ..support.orders import Orders, order
 SECONDS = float(os.environ.get("OPENFLEET_ENDURANCE_SECONDS") or 0)
 ORDERS, ORDERS_OF_RUNS, ROUNDS = 25, 10, 2
 NAMES = 2000  # the Lease of an order stays when the order is deleted, so their number is that of the names
-# What the allocator and the pools of connections need more or less from one moment to the next, and what an order may leave behind.
+# What the allocator and the pools of connections need more or less from one moment to the next, and what an order may
+# leave behind.
 SLACK = Usage(memory=4 * 2**20, files=4, threads=2)
 BYTES_AN_ORDER = 4096
 REFERENCES = 2 * WORKERS  # a worker that waits still knows its last order
@@ -128,7 +129,8 @@ def test_a_source_needs_no_more_the_more_orders_come_and_go(quick_hub: Access, t
                 assert within_budget(base, now, churn.count - before) == []
 
 
-# The engine brings a Java machine, which takes memory as it likes, and a run of a playbook for each step: not for every day.
+# The engine brings a Java machine, which takes memory as it likes, and a run of a playbook for each step: not for every
+# day.
 if SECONDS:
 
     def test_a_rules_engine_needs_no_more_the_more_orders_come_and_go(quick_hub: Access, tmp_path: Path) -> None:

@@ -206,7 +206,8 @@ def test_whichever_permission_is_missing_for_an_order_is_named(site: Site, users
     """As many orders as permissions, each reconciled by a user without one of them, many in the same runs."""
     users.for_orders()
     orders = site.orders
-    # No order fails for its Events. A run reads the settings of the site once for all its orders, and no list of pools names an order.
+    # No order fails for its Events. A run reads the settings of the site once for all its orders, and no list of pools
+    # names an order.
     others_use = {permission for permission in permissions_of(ROLE) if permission.resource in ("events", "configmaps", "addresspools")}
     missing = {user: permission for permission, user in users.users.items() if permission not in FOLLOWED | others_use}
     locks = [user for user, permission in missing.items() if permission.resource == "leases"]

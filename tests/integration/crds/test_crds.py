@@ -22,7 +22,8 @@ GROUPS = ("cloudkit.openshift.io", "osac.openshift.io")
 NOW = "2026-01-02T03:04:05Z"
 
 
-# ----------------------------------------------------------------------------------------------------------------- ClusterOrder
+# -----------------------------------------------------------------------------------------------------------------
+# ClusterOrder
 
 
 @pytest.fixture(scope="module", params=GROUPS)
@@ -251,7 +252,8 @@ def test_folder_or_file_without_a_crd_is_named(tmp_path: Path) -> None:
         load_crd(tmp_path / "values.yaml")
 
 
-# -------------------------------------------------------------------------------------------------------------- ClusterRegistry
+# --------------------------------------------------------------------------------------------------------------
+# ClusterRegistry
 
 
 def registry(name: str, namespace: str, clusters: Any) -> Object:

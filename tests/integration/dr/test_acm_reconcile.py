@@ -102,7 +102,8 @@ def test_workload_is_deployed_failed_over_relocated_and_released_through_a_hub(r
 def test_mode_is_changed_while_a_workload_is_protected(run: ManagedRecovery) -> None:
     dr, app = run.dr, run.dr.application
     epoch = deploy(run)
-    # As the guide says: the works go without their objects, and the workload is on each cluster, stopped where it is not placed.
+    # As the guide says: the works go without their objects, and the workload is on each cluster, stopped where it is
+    # not placed.
     orphaned = {"spec": {"deleteOption": {"propagationPolicy": "Orphan", "selectivelyOrphans": None}}}
     for work in [item for items in run.objects(MANIFEST_WORK).values() for item in items]:
         run.hub.kube.patch(work, orphaned, checked=False)

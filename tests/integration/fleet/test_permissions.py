@@ -186,7 +186,8 @@ def test_permissions_of_the_home_engine_are_enough_for_the_life_of_a_cluster_and
                 wanted = permissions_of(ROLE)
                 until(lambda: not fleet.records(), "the record is exported and deleted", 120)
                 optional = {Permission("", "events", "get"), Permission("", "events", "patch")}  # only of a repeated Event
-                # Also the renewal of the Lease of the leader, and the last request, whose effect is observed before its answer is recorded.
+                # Also the renewal of the Lease of the leader, and the last request, whose effect is observed before its
+                # answer is recorded.
                 with contextlib.suppress(UserError):
                     until(lambda: not wanted - recorder.used - optional, "all permissions are used", 60)
                 assert wanted - recorder.used - optional == set()

@@ -25,7 +25,8 @@ def section(title: str) -> str:
     return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
-# The examples of the page are commands of curl, which a small machine may lack; the table at the end of a run names this test then.
+# The examples of the page are commands of curl, which a small machine may lack; the table at the end of a run names
+# this test then.
 @pytest.mark.skipif(not shutil.which("curl"), reason="curl: install curl")
 def test_examples_of_the_page_work(tenant: Tenant, facade: Facade, fleet: Fleet) -> None:
     fleet.add_hub("east")

@@ -330,7 +330,8 @@ def test_a_run_that_dies_at_any_write_is_simply_run_again(
         wanted = {name for name, action in predicted.items() if action != "deleted"}
         assert named(present) - named(inventories) == named(listed) == wanted
         assert {name for name in wanted if name.startswith("HelmRelease")} == {f"HelmRelease {item.name}" for item in lock_file.profiles}
-    # The API server itself deletes what is in the namespace of the controllers. The run that makes the last write does not die.
+    # The API server itself deletes what is in the namespace of the controllers. The run that makes the last write does
+    # not die.
     by_runs = {name for name in wanted if not name.startswith("Deployment ")}
     assert run_and_die(lab, lambda lock: removed(lab, order, lock=lock)["ready"]) >= len(by_runs) - 1
     remove(lab, order)

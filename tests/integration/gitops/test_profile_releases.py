@@ -112,7 +112,8 @@ def test_profiles_of_three_layers_are_installed_upgraded_in_their_order_and_name
     installed.until_state("True", "ProfilesReady")
     assert [installed.version(name) for name in ("base", "middle", "top", "again")] == ["1.0.0"] * 4
 
-    # An upgrade of all layers, of which the highest is written first: Flux's own check of generations would let it pass.
+    # An upgrade of all layers, of which the highest is written first: Flux's own check of generations would let it
+    # pass.
     installed.charts.publish(Chart("base", "2.0.0"), Chart("top", "2.0.0"))
     installed.registry.push("profiles", Chart("middle", "2.0.0", annotations=LAYER))
     newer = [{"name": name, "version": ">=2"} for name in ("base", "middle", "top")]
@@ -135,7 +136,8 @@ def test_profiles_of_three_layers_are_installed_upgraded_in_their_order_and_name
     middle = installed.cluster.kube.get(HELM_API, HELM_RELEASE, "middle", NAMESPACE)
     assert middle["status"]["history"][0]["ociDigest"] == digests["middle"]
 
-    # A broken version of the middle layer: it is named with Helm's own message, the layer below stays, the ones above wait.
+    # A broken version of the middle layer: it is named with Helm's own message, the layer below stays, the ones above
+    # wait.
     broken = Chart("middle", "3.0.0", templates=BROKEN, values={"reason": "disk is full"}, annotations=LAYER)
     installed.registry.push("profiles", broken)
     installed.resolve(newer[0], {"name": "middle", "version": ">=3"}, newer[2], {"name": "again", "chart": "top"})

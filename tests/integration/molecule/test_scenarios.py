@@ -26,7 +26,8 @@ ADAPTER = "adapter"
 # What templates without a `delete` of their own use; the scenarios of templates delete their clusters.
 INCLUDED = ["default_delete"]
 OLM_KINDS = [f"{plural}.operators.coreos.com" for plural in ("clusterserviceversions", "operatorgroups", "subscriptions")]
-# The fixture of a scenario's sandbox. None: the scenario starts its own, as `molecule test` does by hand, or needs none.
+# The fixture of a scenario's sandbox. None: the scenario starts its own, as `molecule test` does by hand, or needs
+# none.
 HUBS = {"capi_small": "sandbox", "existing_cluster": None, "worker_vms": None}
 # Settings of the caller that would reach molecule, Ansible or the other pytest.
 FOREIGN = ("ANSIBLE_", "K8S_AUTH_", "KUBE", "MOLECULE_", "OPENFLEET_SANDBOX", "PYTEST_")

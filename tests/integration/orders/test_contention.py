@@ -175,7 +175,8 @@ def test_a_deletion_that_wakes_up_late_does_not_touch_the_next_order_of_that_nam
     assert orders.versions() == before and orders.status()["phase"] == "Ready"
 
 
-# What a run makes at least, and more than it makes at most: it writes once more for each state of its cluster that it meets.
+# What a run makes at least, and more than it makes at most: it writes once more for each state of its cluster that it
+# meets.
 LEAST_WRITES, WRITES = 8, 20
 
 

@@ -71,7 +71,8 @@ def test_text_of_an_order_stays_in_its_own_objects(orders: Orders, victim: str) 
     assert orders.kube.get("v1", "Secret", victim, victim) == theirs
 
 
-# Where the text of a parameter is in the request to OpenShift Cluster Manager; it refuses what is no region of the cloud.
+# Where the text of a parameter is in the request to OpenShift Cluster Manager; it refuses what is no region of the
+# cloud.
 ASKED: dict[str, set[str]] = {"region": set(), "version": {".version.id"}, "aws_account_id": {".aws.account_id"}}
 
 

@@ -209,8 +209,8 @@ def test_stopped_cluster_is_unreachable_others_are_healthy_and_it_recovers(secre
 
 
 def test_revoked_token_is_unauthorized_until_the_secret_has_another(secrets: Secrets, hub: Access, namespace: str, account: str) -> None:
-    # A token is bound to its account: a new account of the same name does not accept it. (An API server accepts a token for ten
-    # more seconds once it has verified it, so this one was never sent.)
+    # A token is bound to its account: a new account of the same name does not accept it. (An API server accepts a token
+    # for ten more seconds once it has verified it, so this one was never sent.)
     revoked = create_token(hub.kube, namespace, account)
     hub.kube.delete(service_account(namespace, account))
     hub.kube.create(service_account(namespace, account))

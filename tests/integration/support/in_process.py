@@ -72,7 +72,8 @@ class NoRenewer:
         pass
 
 
-# What the actions ask Ansible's own process for: where collections are, whether a role can be read, and a process that renews locks.
+# What the actions ask Ansible's own process for: where collections are, whether a role can be read, and a process that
+# renews locks.
 for _module in (
     cluster_order_adopt,
     cluster_order_prepare,

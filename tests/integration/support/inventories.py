@@ -14,8 +14,8 @@ from typing import Any
 import yaml
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 
-# Prints what each inventory file on its standard input has: hosts with their variables, groups with their hosts, and messages.
-# Ansible prints each message once in a process, so the messages are taken before that.
+# Prints what each inventory file on its standard input has: hosts with their variables, groups with their hosts, and
+# messages. Ansible prints each message once in a process, so the messages are taken before that.
 READER = """
 import json, sys
 from ansible.inventory.manager import InventoryManager

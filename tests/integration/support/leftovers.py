@@ -7,7 +7,8 @@ import os
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 
-# What one test could meet of another. Objects in a namespace of the test's own go with it, and Leases are kept by design.
+# What one test could meet of another. Objects in a namespace of the test's own go with it, and Leases are kept by
+# design.
 CLUSTER_SCOPED = [
     ("v1", "Namespace"),
     ("v1", "PersistentVolume"),

@@ -86,7 +86,8 @@ class OcmStandIn(http.server.ThreadingHTTPServer):
         self.organizations: dict[str, str] = {}
         self.over = threading.Event()
         self.lock = threading.RLock()
-        # As with the proxy of a hub: called with a request before it is served and before it is answered; a ConnectionError cuts it off.
+        # As with the proxy of a hub: called with a request before it is served and before it is answered; a
+        # ConnectionError cuts it off.
         self.before: Callable[[Request], None] = lambda _request: None
         self.after: Callable[[Request], None] = lambda _request: None
         self._numbers = itertools.count(1)

@@ -73,7 +73,8 @@ BOX = re.compile(r'(\w+)[\[({]+"|participant (\w+)')
 LIBRARY = ROOT / "plugins" / "module_utils"
 PACKAGES = sorted(path.parent for path in LIBRARY.rglob("__init__.py") if path.parent != LIBRARY)
 WIDTH, MOST_BOXES = 120, 15
-# Words for which Kubernetes and Ansible have their own: reconcile, observe, cache, pending, release, skip, permission, fix.
+# Words for which Kubernetes and Ansible have their own: reconcile, observe, cache, pending, release, skip, permission,
+# fix.
 UNUSUAL = re.compile(
     r"\b(take[ns]? up|took up|put(s|ting)? down|carr(y|ies|ied) (\w+ ){0,2}out|looker|world|is seen|mirror(s|ed)?|wish(es)?"
     r"|gives? back|given back|gave back|the lead|left alone|doors?|intakes?|keepers?|rights|is well|whoever|nobody|somebody|anybody"

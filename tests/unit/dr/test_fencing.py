@@ -26,7 +26,8 @@ def fence(state: str, result: str = "", *, deleting: bool = False) -> Object:
     return {"metadata": metadata, "spec": {"fenceState": state}, "status": {"result": result, "message": "refused"} if result else {}}
 
 
-# What is asked for, the NetworkFence -> phase, Fenced, Clean, what is written, whether it is deleted, whether all is done
+# What is asked for, the NetworkFence -> phase, Fenced, Clean, what is written, whether it is deleted, whether all is
+# done
 CASES: dict[str, tuple[str, Object | None, tuple[str, str, str, str, bool, bool]]] = {
     "nothing is asked for": ("", None, ("Available", "False/Clean", "True", "", False, True)),
     "a fence begins": ("Fenced", None, ("Fencing", "False/Fencing", "True", "Fenced", False, False)),

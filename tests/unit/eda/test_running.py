@@ -163,7 +163,8 @@ def test_unit_and_deployment_start_the_same() -> None:
     assert arguments == container["args"]
 
 
-# Only systemd itself can check a unit, and a machine such as a container may lack it; the table at the end of a run names this test then.
+# Only systemd itself can check a unit, and a machine such as a container may lack it; the table at the end of a run
+# names this test then.
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze: install systemd")
 def test_unit_is_one_that_systemd_understands(tmp_path: Path) -> None:
     unit = tmp_path / UNIT.name

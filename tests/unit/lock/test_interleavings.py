@@ -52,7 +52,8 @@ def _waits_in_virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
 @st.composite
 def scenarios(draw: st.DrawFn, date: bool | None = None) -> Scenario:
     machines = draw(st.sampled_from([2, 3]))
-    # Two percent is much more than real clocks differ by, and less than what the margin covers in the duration of a lock.
+    # Two percent is much more than real clocks differ by, and less than what the margin covers in the duration of a
+    # lock.
     speeds = draw(st.tuples(*[st.sampled_from([1.0, 0.98, 1.02])] * machines))
     offsets = draw(st.sampled_from([(0.0,), (0.0, 5.0), (5.2, 0.3)]))
     source = random.Random(draw(st.integers(0, 2**64 - 1)))  # noqa: S311 - repeatable

@@ -11,8 +11,8 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.orders.status i
 from .order_samples import at, order
 from .test_status import HEALTHY, ready_order
 
-# What a run recorded, and what no later observation brings back. Without `configVersion` or the condition TemplateApplied the next run
-# applies the spec again.
+# What a run recorded, and what no later observation brings back. Without `configVersion` or the condition
+# TemplateApplied the next run applies the spec again.
 RECORDED = {"provider", "configVersion", "job", "conditions"}
 
 

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-# ansible-rulebook runs this file by its path, without a collection loader. Resolved links would lead out of the collections folder.
+# ansible-rulebook runs this file by its path, without a collection loader. Resolved links would lead out of the
+# collections folder.
 _COLLECTIONS = str(Path(__file__).absolute().parents[7])
 if _COLLECTIONS not in sys.path:
     sys.path.append(_COLLECTIONS)

@@ -1,4 +1,5 @@
-// One cluster: state, conditions over time, nodes, scheduling, failure, GitOps, workloads, events; scale, kubeconfig, delete.
+// One cluster: state, conditions over time, nodes, scheduling, failure, GitOps, workloads, events; scale, kubeconfig,
+// delete.
 
 import { get, request } from "../api.js";
 import { announce, external, h, replace } from "../dom.js";
@@ -123,7 +124,8 @@ class Detail {
     return scheduling || hub ? panel("Scheduling", h("p", {}, (scheduling || {}).message || `Bound to ${hub}.`)) : null;
   }
 
-  // Flux in the cluster has the releases of profiles in a namespace of its own. A tenant may have others of the same names elsewhere.
+  // Flux in the cluster has the releases of profiles in a namespace of its own. A tenant may have others of the same
+  // names elsewhere.
   profiles() {
     const { profiles, conditions } = this.item.status;
     const isInside = (conditions || []).some((each) => each.type === "GitOpsInstalled");

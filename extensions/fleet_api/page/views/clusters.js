@@ -1,4 +1,5 @@
-// The list of clusters. The server filters, orders and pages; the address has all of it, so that it can be kept and sent.
+// The list of clusters. The server filters, orders and pages; the address has all of it, so that it can be kept and
+// sent.
 
 import { get } from "../api.js";
 import { announce, h, replace } from "../dom.js";

@@ -1,4 +1,5 @@
-// Order a cluster: name, tenant, nodes, the parameters of the template; a check against quota and hubs before it is sent.
+// Order a cluster: name, tenant, nodes, the parameters of the template; a check against quota and hubs before it is
+// sent.
 
 import { get, request } from "../api.js";
 import { announce, h, replace } from "../dom.js";

@@ -116,7 +116,8 @@ def _release(item: LockedProfile, lock: ProfilesLock, interval: str, namespace: 
     if item.values:
         spec["values"] = dict(item.values)
     if kubeconfig:
-        # Helm keeps its records in the cluster. Without this they would be in the namespace of the hub, which the cluster has not.
+        # Helm keeps its records in the cluster. Without this they would be in the namespace of the hub, which the
+        # cluster has not.
         spec |= {"kubeConfig": {"secretRef": dict(kubeconfig)}, "storageNamespace": spec["targetNamespace"]}
     labels = {LAYER_LABEL: str(item.layer), REVISION_LABEL: lock.revisions[item.name]}
     return {"apiVersion": HELM_API, "kind": HELM_RELEASE, "metadata": _metadata(item.name, namespace, labels), "spec": spec}

@@ -79,7 +79,8 @@ def activations(facts: CollectionFacts, site: Site) -> list[Object]:
     engine = _activation(ENGINE, "cluster_fulfillment", ["hub", "engine"], facts, site)
     if not site.webhooks:
         return [engine]
-    # An event stream replaces a whole source. The engine's source watches the hub, so webhooks have a rulebook of their own.
+    # An event stream replaces a whole source. The engine's source watches the hub, so webhooks have a rulebook of their
+    # own.
     (source,) = facts.rulebooks[WEBHOOKS].sources
     stream = {"event_streams": [{"event_stream": site.name("webhooks"), "source_name": source}]}
     return [engine, _activation(WEBHOOKS, "webhooks", ["engine"], facts, site) | stream]

@@ -11,7 +11,8 @@ from ...common.types import Object
 from .secrets import Secrets
 from .site import Site
 
-# Where the job of configure_platform finds its secrets. The field of the credential and the variable have the same name.
+# Where the job of configure_platform finds its secrets. The field of the credential and the variable have the same
+# name.
 PLATFORM_FIELDS = {
     "platform_token": "Token that may change this organization",
     "platform_engine_token": "Token with which the rulebook launches jobs",

@@ -13,7 +13,8 @@ from ..base import ClusterRef
 from ..model import IdentityProvider
 from ..objects import secret
 
-# An annotation with the names of the identity providers of the last request. All others were added by other writers, and stay.
+# An annotation with the names of the identity providers of the last request. All others were added by other writers,
+# and stay.
 CONFIGURED = "openfleet.clusters/configured-identity-providers"
 # For each type of identity provider: the field of its settings, and the one in them that names its secret.
 IDENTITY_PROVIDERS = {

@@ -22,7 +22,8 @@ REPLACE, IN_PLACE = "Replace", "InPlace"
 IN_PLACE_PLATFORMS = ("Agent", "None")
 # An annotation with the class whose own settings a NodePool has. No other class can take them over.
 CLASS_SETTINGS = "openfleet.clusters/class-settings"
-# The settings of a request with something for each class: their field in the spec of a NodePool, and the type of one class's value.
+# The settings of a request with something for each class: their field in the spec of a NodePool, and the type of one
+# class's value.
 BY_CLASS: Mapping[str, tuple[str, type]] = {
     "node_platforms": ("platform", dict),
     "node_labels": ("nodeLabels", dict),

@@ -36,7 +36,8 @@ def observed_cluster(ref: ClusterRef, cluster: Object | None, pools: Sequence[Ob
         running_version=release.running_version(cluster),
         desired_version=release.desired_version(cluster),
         available_updates=release.available_updates(cluster),
-        # What HyperShift refuses it checks again by itself, and what it lacks may come: only a refused release needs another order.
+        # What HyperShift refuses it checks again by itself, and what it lacks may come: only a refused release needs
+        # another order.
         retryable=not release.refusal(cluster),
         installed=release.is_installed(cluster),
         updating=release.is_rolling_out(cluster) or any(item.updating for item in node_sets),

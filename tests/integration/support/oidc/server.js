@@ -1,6 +1,6 @@
-// An OpenID Connect issuer for tests: oidc-provider with clients that get JSON Web Tokens for themselves, and one that logs people in.
-// Arguments: the port, a file with the private keys as a JWK set, and the address of a page whose users log in. It runs until its
-// standard input ends.
+// An OpenID Connect issuer for tests: oidc-provider with clients that get JSON Web Tokens for themselves, and one that
+// logs people in. Arguments: the port, a file with the private keys as a JWK set, and the address of a page whose users
+// log in. It runs until its standard input ends.
 import { readFileSync } from "node:fs";
 import Provider from "oidc-provider";
 

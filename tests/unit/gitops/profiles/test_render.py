@@ -130,7 +130,8 @@ def test_an_upgrade_does_not_overtake_the_layer_below_whatever_is_written_first(
     before = releases(THREE_LAYERS)
     base, middle, top = THREE_LAYERS.profiles
     after = releases(lock_of(replace(base, **changed), middle, replace(top, version="3.0.0")))
-    # The release of the middle changes in nothing but what it waits for. The top one must still not start with the old state of it.
+    # The release of the middle changes in nothing but what it waits for. The top one must still not start with the old
+    # state of it.
     assert not may_start(after["middle"], observed(before["base"]))
     assert not may_start(after["top"], observed(before["middle"]))
     assert may_start(after["middle"], observed(after["base"]))
