@@ -150,7 +150,7 @@ def read(kube: Kube, namespace: str, order: str, kind: str = ORDER, site: str = 
 
 
 def above_all_earlier(state: LockState, now: datetime.datetime | None) -> LockState:
-    """The state from which to take a lock whose Lease was deleted or not restored: with a token above those on the order's objects.
+    """The state from which to acquire a lock whose Lease was deleted or not restored: with a token above those on the order's objects.
 
     Earlier Leases count runs from 1, or from the seconds at that time: no order has a run a second.
     """
@@ -185,32 +185,32 @@ def acquire(
     holder: str,
     duration: int = DURATION,
     wait_timeout: float = 0,
-    seen: LockState | None = None,
+    observed: LockState | None = None,
     kind: str = ORDER,
     site: str = SITE_NAMESPACE,
     alive: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = boottime,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Lock:
-    """Take the lock, waiting up to `wait_timeout` seconds; LockHeld if another run still holds it. Taking it twice renews it.
+    """Acquire the lock, waiting up to `wait_timeout` seconds; LockHeld if another run still holds it. Acquiring it twice renews it.
 
-    `seen` is what `read` returned just now, and saves the first request. `alive` raises where the run has ended that the lock is for.
+    `observed` is what `read` returned just now, and saves the first request. `alive` raises where the run has ended that the lock is for.
     """
     deadline = clock() + wait_timeout
-    seen_version, seen_since = "", clock()
+    observed_version, observed_since = "", clock()
     while True:
-        state, seen = seen or read(kube, namespace, order, kind, site), None
-        if state.version != seen_version:
-            seen_version, seen_since = state.version, clock()
+        state, observed = observed or read(kube, namespace, order, kind, site), None
+        if state.version != observed_version:
+            observed_version, observed_since = state.version, clock()
         now = kube.server_time()
-        stale = now is None and clock() - seen_since > state.duration
+        stale = now is None and clock() - observed_since > state.duration
         alive()
         try:
             if state.holder == holder:
                 # It may be about to expire.
                 return renew(kube, _held(state))
             if stale or state.is_free(now):
-                return _take(kube, state, holder, duration, now)
+                return _acquire(kube, state, holder, duration, now)
         except (Conflict, LockLost):
             # Another run was faster; the next read shows which.
             continue
@@ -236,7 +236,7 @@ def acquire_all(
     alive: Callable[[], None] = lambda: None,
     keep: Callable[[list[Lock]], None] = lambda _locks: None,
 ) -> list[Lock]:
-    """Take the locks of several orders, each a namespace and a name, and have them kept: all of them, or an error and none.
+    """Acquire the locks of several orders, each a namespace and a name, and have them kept: all of them, or an error and none.
 
     All runs take them in the same order, so that two never wait for each other. Those already held are renewed meanwhile.
     """
@@ -319,7 +319,7 @@ def _require_holder(kube: Kube, lock: Lock) -> LockState:
     return state
 
 
-def _take(kube: Kube, state: LockState, holder: str, duration: int, now: datetime.datetime | None) -> Lock:
+def _acquire(kube: Kube, state: LockState, holder: str, duration: int, now: datetime.datetime | None) -> Lock:
     acquired = _micro_time(now or datetime.datetime.now(datetime.UTC))
     lock = Lock(state.namespace, state.order, holder, state.token + 1, duration, acquired, state.version, state.kind, state.site)
     return _write(kube, lock, now)
@@ -378,8 +378,8 @@ def _write(kube: Kube, lock: Lock, now: datetime.datetime | None) -> Lock:
     lease: Object = {"apiVersion": API_VERSION, "kind": "Lease", "metadata": metadata}
     if lock.version:
         # Not replaced as a whole: that would create a deleted Lease again, and remove labels of other controllers.
-        seen = lease | {"metadata": metadata | {"resourceVersion": lock.version}}
-        written = kube.patch(seen, {"spec": spec, "metadata": marks})
+        current = lease | {"metadata": metadata | {"resourceVersion": lock.version}}
+        written = kube.patch(current, {"spec": spec, "metadata": marks})
     else:
         written = kube.create(lease | {"spec": spec})
     return replace(lock, version=written["metadata"]["resourceVersion"])

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Renews the locks of a playbook run for exactly as long as the run's process lives: from a separate process, or within one task.
 
-A task ends long before its run does, so it starts a process: before it takes a lock, so that a run without a renewer takes none. The
+A task ends long before its run does, so it starts a process: before it acquires a lock, so that a run without a renewer acquires none. The
 process gets locks and credentials on its standard input, never on its command line, and confirms each lock on its standard output. It
 inherits the handle on the run that the task opened, and ends when the run ends, the rules engine that started it ends, its time is up, or
 no lock is left: a run that hangs must not hold orders, and a slot of the event source, for ever. Where the locks are those of the whole

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The process of a playbook run, as one of its workers knows it: a handle (pidfd), which never means another process.
 
-A worker opens the handle before it takes a lock. The id of the parent alone is not enough: when the run is killed, its workers live on
+A worker opens the handle before it acquires a lock. The id of the parent alone is not enough: when the run is killed, its workers live on
 as children of another process, whose id would then pass for that of the run.
 
 A run that a rules engine on this machine has started ends with that engine: no process would receive what it reports, and a run whose
@@ -27,17 +27,19 @@ ENGINE = "OPENFLEET_CLUSTERS_ENGINE"  # in the environment of a run: the rules e
 
 
 class RunEnded(KubeError):
-    """The run of this worker has ended, so the worker takes no lock any more."""
+    """The run of this worker has ended, so the worker acquires no lock any more."""
 
     def __init__(self, pid: int) -> None:
-        super().__init__(f"The playbook run with the process id {pid} has ended; this task takes no lock for it.")
+        super().__init__(f"The playbook run with the process id {pid} has ended; this task acquires no lock for it.")
 
 
 class EngineEnded(RunEnded):
     """The rules engine that started the run has ended, and the run is to end too."""
 
     def __init__(self, pid: int) -> None:
-        KubeError.__init__(self, f"The rules engine with the process id {pid}, which started this run, has ended; this task takes no lock.")
+        KubeError.__init__(
+            self, f"The rules engine with the process id {pid}, which started this run, has ended; this task acquires no lock."
+        )
 
 
 class RunProcess:

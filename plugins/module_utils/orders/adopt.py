@@ -39,7 +39,7 @@ def adopt(run: Run, namespace: str, name: str, holder: str) -> list[Change]:
     before = above_all_earlier(read(run.kube, namespace, name, site=run.names.site_namespace), run.kube.server_time())
     if run.check_mode:
         return _label(run, order, predict(before, holder, DURATION, run.kube.server_time()))
-    lock = acquire(run.kube, namespace, name, holder, seen=before, site=before.site)
+    lock = acquire(run.kube, namespace, name, holder, observed=before, site=before.site)
     try:
         return _label(run, order, lock)
     finally:

@@ -212,7 +212,7 @@ class Preparation:
         if self._run.check_mode:
             return predict(before, holder, DURATION, kube.server_time(), wait_timeout)
         alive = self._renewer.run.require if self._renewer else lambda: None
-        return acquire(kube, namespace, name, holder, wait_timeout=wait_timeout, seen=before, site=before.site, alive=alive)
+        return acquire(kube, namespace, name, holder, wait_timeout=wait_timeout, observed=before, site=before.site, alive=alive)
 
     def _find_again(self, order: ClusterOrder) -> ClusterOrder:
         found = self._run.find(order.namespace, order.name)

@@ -137,7 +137,7 @@ class Sweep:
         """The lock of the deleted order, which a new order of that name may hold."""
         kube, site = self._run.kube, self._run.names.site_namespace
         before = above_all_earlier(read(kube, orphan.namespace, orphan.name, site=site), kube.server_time())
-        lock = acquire(kube, orphan.namespace, orphan.name, f"sweep-{secrets.token_hex(4)}", seen=before, site=site)
+        lock = acquire(kube, orphan.namespace, orphan.name, f"sweep-{secrets.token_hex(4)}", observed=before, site=site)
         try:
             yield lock
         finally:
@@ -176,7 +176,7 @@ class Sweep:
             return
         needed_by = (orphan.namespace, names.working_namespace(orphan.namespace, orphan.name))
         if not any(kube.find("v1", "Namespace", name) for name in needed_by):
-            kube.delete(current, unchanged=True)  # a run that takes the lock in this moment keeps it
+            kube.delete(current, unchanged=True)  # a run that acquires the lock in this moment keeps it
 
     def _order(self, orphan: Orphan) -> ClusterOrder | None:
         """The deleted order, as far as its namespace records it."""

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""An order as its tenant uses it: place, change, withdraw, wait, read. It takes no lock and creates no cluster.
+"""An order as its tenant uses it: place, change, withdraw, wait, read. It acquires no lock and creates no cluster.
 
 Results never include the values of the template's parameters, because some of them are secrets.
 """

@@ -55,7 +55,7 @@ def test_generated_jobs_and_workflows_reconcile_orders_also_when_one_is_launched
                 def names() -> list[tuple[str, bool]]:
                     return [(launch.template, launch.workflow) for launch in platform.launches]
 
-                # The repeated launch may come before or after the next step; where it takes the lock first, that is
+                # The repeated launch may come before or after the next step; where it acquires the lock first, that is
                 # asked for again.
                 until(lambda: names().count(create) == 2, "the lost launch was repeated")
                 assert set(names()) == {create, finish}

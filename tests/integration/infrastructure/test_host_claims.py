@@ -209,7 +209,7 @@ def test_a_lost_record_is_made_again_from_the_marks(agents: Agents) -> None:
 
 
 def test_a_run_without_the_lock_claims_nothing(agents: Agents) -> None:
-    """Also where another one has taken the lock since, and has claimed nothing yet."""
+    """Also where another one has acquired the lock since, and has claimed nothing yet."""
     agents.discover(hosts(2))
     held = lease.acquire(agents.kube, agents.namespace, "one", "first")
     lease.release(agents.kube, held)

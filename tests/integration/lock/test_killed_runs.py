@@ -59,7 +59,7 @@ def test_no_process_keeps_the_lock_of_a_run_that_was_killed(orders: Orders, modu
     lines, deaths = killed(module, {"kubeconfig": str(orders.hub.kubeconfig), "namespace": orders.namespace, **more}, names)
     assert lines > 100
     held = assert_not_held_after(orders.kube, orders.namespace, deaths)
-    assert 1 <= held < len(names), "of a run that was killed before it took the lock, the lock is free"
+    assert 1 <= held < len(names), "of a run that was killed before it acquired the lock, the lock is free"
 
 
 # A renewer that cannot start
@@ -130,7 +130,7 @@ def test_a_write_that_was_stopped_after_its_check_changes_nothing_of_the_next_ru
         FencedWriter(kube, held, "example.com/token").apply([item])
 
     class Stopped(Kube):
-        """Before the write of the first run is sent, the next run takes the lock and writes."""
+        """Before the write of the first run is sent, the next run acquires the lock and writes."""
 
         def _send(self, sent: Any, method: str, *arguments: Any, **options: Any) -> Any:
             if method in ("PATCH", "DELETE") and sent["kind"] == "ConfigMap" and lease.release(kube, held):

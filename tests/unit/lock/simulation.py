@@ -272,7 +272,7 @@ class JudgedWriter(FencedWriter):
         self._judge()
 
     def _judge(self) -> None:
-        """Without a Date, the next run may have taken the lock since it was read; what then protects an object is its token."""
+        """Without a Date, the next run may have acquired the lock since it was read; what then protects an object is its token."""
         if self.simulation.scenario.sends_date and self.simulation.hub.token != self._lock.token:
             raise Violation(f"a write of the run with token {self._lock.token} is let through under token {self.simulation.hub.token}")
 

@@ -113,8 +113,8 @@ class AppliesChangedObjects(Hub):
 
 
 def takes_with_the_same_token(patch: pytest.MonkeyPatch) -> None:
-    take = lease._take  # noqa: SLF001
-    patch.setattr(lease, "_take", lambda kube, state, *rest: take(kube, replace(state, token=max(0, state.token - 1)), *rest))
+    acquire = lease._acquire  # noqa: SLF001
+    patch.setattr(lease, "_acquire", lambda kube, state, *rest: acquire(kube, replace(state, token=max(0, state.token - 1)), *rest))
 
 
 def releases_the_token_too(patch: pytest.MonkeyPatch) -> None:
