@@ -24,9 +24,10 @@ from .kinds import ACTIVATIONS, EDA_ORGANIZATIONS, EDA_PROJECTS, EVENT_STREAMS, 
 from .model import Kind
 from .node_writer import NodeWriter
 from .once import associate, once
-from .plan import Change, Plan, RoleChange, role_id
+from .plan import Change, Plan, RoleChange
 from .project_imports import wait_for_imports, wait_until_imported
 from .resolve import Target
+from .roles import role_id
 
 POLL_SECONDS = 1.0
 GATEWAY_FIELDS = ("name", "description")  # of an organization; the controller has the others

@@ -14,7 +14,9 @@ from .client import PlatformApi
 from .document import Document, Item, read
 from .errors import InvalidDocument
 from .ledger import Entry, Ledger, LedgerStore, Pending
-from .plan import Change, Plan, created, make_plan
+from .ownership import created
+from .plan import Change, Plan
+from .planner import make_plan
 from .preflight import check
 from .snapshot import Snapshot, SnapshotReader
 from .values import ENCRYPTED

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.platform.kinds import DOCUMENT_KEYS, KINDS, ROLES
 from ansible_collections.openfleet.clusters.plugins.module_utils.platform.model import Association
-from ansible_collections.openfleet.clusters.plugins.module_utils.platform.plan import Change, in_reverse, kind_order
+from ansible_collections.openfleet.clusters.plugins.module_utils.platform.ordering import in_reverse, kind_order
+from ansible_collections.openfleet.clusters.plugins.module_utils.platform.plan import Change
 
 
 @pytest.mark.parametrize("key", KINDS)
