@@ -36,6 +36,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm.a
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm.model import OWNER
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm.provider import ClusterProvider
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm.secret import FINALIZER
+from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm.service_cluster import ServiceCluster
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.resources import OWNER as RESOURCE_SET
 
 from ..support.ocm_site import LABELS, Runs, standing_in
@@ -140,16 +141,17 @@ def test_run_that_was_killed_before_anything_was_kept_is_found_again(runs: Runs)
     assert runs.provider().delete(NOTHING) is False
 
 
-def test_two_creates_at_once_make_one_cluster(runs: Runs, service: OcmStandIn) -> None:
+def test_two_creates_at_once_make_one_cluster(runs: Runs, service: OcmStandIn, monkeypatch: pytest.MonkeyPatch) -> None:
     both_searched = threading.Barrier(2)
+    create = ServiceCluster.create
 
-    class Slow(ClusterProvider):
-        def _create(self, body: Object) -> Object:
-            both_searched.wait(30)
-            return super()._create(body)
+    def create_late(cluster: ServiceCluster, body: Object) -> Object:
+        both_searched.wait(30)
+        return create(cluster, body)
 
+    monkeypatch.setattr(ServiceCluster, "create", create_late)
     specs: list[ObservedCluster] = []
-    threads = [threading.Thread(target=lambda: specs.append(runs.provider(kind=Slow).create(runs.request()))) for _run in range(2)]
+    threads = [threading.Thread(target=lambda: specs.append(runs.provider().create(runs.request()))) for _run in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -36,11 +36,9 @@ class Runs:
     def __post_init__(self) -> None:
         self.lock = lease.acquire(self.kube, self.namespace, self.name, "the tests", duration=3600)
 
-    def provider(
-        self, *, check_mode: bool = False, read_only: bool = False, kind: type[ClusterProvider] = ClusterProvider
-    ) -> ClusterProvider:
+    def provider(self, *, check_mode: bool = False, read_only: bool = False) -> ClusterProvider:
         writer = None if read_only else FencedWriter(self.kube, self.lock, "example.com/lock-token", check_mode)
-        return kind(ClusterRef(self.kube, self.name, self.namespace, LABELS, writer=writer, check_mode=check_mode))
+        return ClusterProvider(ClusterRef(self.kube, self.name, self.namespace, LABELS, writer=writer, check_mode=check_mode))
 
     def request(self, *nodes: tuple[str, int], **changes: Any) -> ClusterRequest:
         settings = {"url": self.service.url, "token_url": f"{self.service.url}{TOKEN_PATH}", **changes.pop("settings", {})}
