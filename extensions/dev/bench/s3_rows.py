@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import WorkloadRef
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.events import Event
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import Lease
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import TTL, Lease
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.manager import LeaseManager
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.settings import Settings
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import BotoBucket, ObjectStore, StoredObject, connect
@@ -76,8 +76,8 @@ def polling(described: Options) -> Iterator[Row]:
 
 
 def takeover(described: Options) -> Iterator[Row]:
-    """Time from the end of a leader until the next one acts, with the default ttl of 30 s: killed, and terminated."""
-    for title, end, limit in (("killed", "kill", 36), ("terminated", "terminate", 6)):
+    """Time from the end of a leader until the next one acts, with the default ttl: killed, and terminated."""
+    for title, end, limit in (("killed", "kill", TTL + 6), ("terminated", "terminate", 6)):
         name = f"takeover-{end}"
         with contender(described, "east", name) as east:
             wait_for(east, "leader_acquired")
@@ -86,7 +86,7 @@ def takeover(described: Options) -> Iterator[Row]:
                 with timed(f"Leader {title}, until the next one acts") as taken:
                     getattr(east, end)()
                     wait_for(west, "leader_acquired")
-        yield Row(f"leader {title}, until the next one acts, ttl 30 s", f"{taken[0]:.1f} s", goal=at_most(taken[0], limit, "s"))
+        yield Row(f"leader {title}, until the next one acts, ttl {TTL:g} s", f"{taken[0]:.1f} s", goal=at_most(taken[0], limit, "s"))
 
 
 def thousand_leases(described: Options) -> Iterator[Row]:

@@ -13,11 +13,13 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.controller.in_f
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.rulebook_events import action_event
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.work_queue import Key
-from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import LockState
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import DURATION, SKEW, LockState
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.outcome import Action
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 START_TIMEOUT, PENDING_TIMEOUT = 30.0, 300.0
+SECOND = timedelta(seconds=1)
+EXPIRY = timedelta(seconds=DURATION) + SKEW  # from the last renewal of a lock
 
 
 def key(number: int) -> Key:
@@ -142,9 +144,9 @@ def test_a_request_for_an_order_in_flight_is_ignored_and_another_action_replaces
         (lock(7), START_TIMEOUT + 1, False),  # it may be pending in a queue
         (lock(7), PENDING_TIMEOUT + 1, True),  # and never will begin
         (lock(8, "run"), 0, False),  # it is at work
-        (lock(8, "run", NOW - timedelta(seconds=59)), PENDING_TIMEOUT + 1, False),  # it takes long, and renews its lock
-        (lock(8, "run", NOW - timedelta(seconds=64)), 0, False),  # it has expired, as far as one clock shows
-        (lock(8, "run", NOW - timedelta(seconds=66)), 0, True),  # it was killed
+        (lock(8, "run", NOW - EXPIRY + SKEW + SECOND), PENDING_TIMEOUT + 1, False),  # it takes long, and renews its lock
+        (lock(8, "run", NOW - EXPIRY + SECOND), 0, False),  # it has expired, as far as one clock shows
+        (lock(8, "run", NOW - EXPIRY - SECOND), 0, True),  # it was killed
         (lock(8), 0, True),  # it has ended
         (lock(9), 0, True),  # and another one after it
         (None, 0, True),  # the Lease was deleted

@@ -18,7 +18,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.controller.retr
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.runs import Runs
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.settings import Settings
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.work_queue import Key, WorkQueue
-from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import LockState
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import DURATION, SKEW, LockState
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Names
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.observe import ObservedState
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.outcome import Action
@@ -27,7 +27,9 @@ from ansible_collections.openfleet.clusters.tests.unit.orders.order_samples impo
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY, OTHER = Key("orders", "demo"), Key("orders", "other")
 START_TIMEOUT, PENDING_TIMEOUT, RESYNC = 30, 300, 1000
-UNTIL_EXPIRY = 65 + SECOND_MORE  # of a lock that was renewed just now
+EXPIRY = timedelta(seconds=DURATION) + SKEW
+UNTIL_EXPIRY = EXPIRY.seconds + SECOND_MORE  # of a lock that was renewed just now
+EXPIRED = NOW - EXPIRY - timedelta(seconds=1)  # when a lock that expired a second ago was renewed
 MANUAL = order(annotations={Names().management_state_annotation: "manual"})
 ABSENT = ObservedState()
 
@@ -100,7 +102,7 @@ async def started(engine: Engine) -> asyncio.Task[None]:
         (order(), ABSENT, lock(7), "provision", None),
         (deleted(ready_order()), HEALTHY, None, "delete", None),
         (order(), ABSENT, lock(7, "run"), None, UNTIL_EXPIRY),  # the end of that run is an event
-        (order(), ABSENT, lock(7, "run", NOW - timedelta(seconds=66)), "provision", None),  # it was killed
+        (order(), ABSENT, lock(7, "run", EXPIRED), "provision", None),  # it was killed
         (MANUAL, ABSENT, None, None, RESYNC),
     ],
 )
@@ -181,7 +183,7 @@ def test_a_run_is_counted_and_its_orders_are_reconciled_when_the_rules_engine_ha
         (lock(7), START_TIMEOUT + 1, order(), False, True, PENDING_TIMEOUT - START_TIMEOUT - 1 + SECOND_MORE),  # it may be pending
         (lock(7), PENDING_TIMEOUT + 1, order(), True, True, None),  # it counts as lost
         (lock(8, "run"), 0, order(), False, False, UNTIL_EXPIRY),
-        (lock(8, "run", NOW - timedelta(seconds=66)), 0, order(), True, False, None),  # it was killed
+        (lock(8, "run", EXPIRED), 0, order(), True, False, None),  # it was killed
         (lock(8), 0, order(), True, False, None),
         (None, 0, order(), True, False, None),  # the Lease was deleted
         (lock(7), START_TIMEOUT + 1, MANUAL, True, False, None),  # it will skip the order

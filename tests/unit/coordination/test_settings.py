@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import TTL
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.settings import Settings
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.errors import BadOptions
 
@@ -14,7 +15,7 @@ REQUIRED = {"bucket": "coordination", "workloads": ["a/b"]}
 def test_unset_variables_of_a_rulebook_leave_the_defaults() -> None:
     unset = {"cluster": "", "ttl": "", "endpoint_url": "", "validate_certs": ""}
     settings = Settings.from_arguments(REQUIRED | unset | {"holder": "east"})
-    assert (settings.holder, settings.ttl, settings.poll, settings.connections) == ("east", 30, 5, 16)
+    assert (settings.holder, settings.ttl, settings.poll, settings.connections) == ("east", TTL, 5, 16)
     assert (settings.cluster, settings.probe) == ("", None)
     assert settings.store == {"bucket": "coordination", "validate_certs": True}
 
