@@ -18,7 +18,6 @@ from ..support.manifests import manifest
 from ..support.orders import GROUP, Orders
 from ..support.tenants import RBAC, TENANT, connect_as
 
-pytestmark = pytest.mark.xdist_group("permissions")
 CONTROLLER = "system:serviceaccount:openfleet-system:openfleet-clusters"
 OURS, THEIRS = f"{GROUP}/infrastructure", "example.com/theirs"
 FLEET = "fleet.openfleet.io/cluster-uid"

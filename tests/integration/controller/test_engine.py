@@ -26,7 +26,6 @@ from ..support.hostile import HOSTILE, hostile_body, hostile_orders
 from ..support.orders import Orders, order
 from ..support.samples import FAULT
 
-pytestmark = pytest.mark.xdist_group("engine")
 EXAMPLE = Path(__file__).parents[3] / "docs/examples/site_rulebook.yml"
 GATE = """
 - name: Show that a run has reached the gate

@@ -23,7 +23,6 @@ from ..support.permissions import Permission, Recorder, permissions_of, permissi
 from ..support.samples import FAULT
 from ..support.sources import InProcessEngine, WebhookEngine
 
-pytestmark = pytest.mark.xdist_group("permissions")
 ROLE = manifest("cluster_role") | {"rules": manifest("cluster_role")["rules"] + manifest("role")["rules"]}
 RBAC, HYPERSHIFT = "rbac.authorization.k8s.io", "hypershift.openshift.io"
 # What the event source does for all orders at once.
