@@ -1,4 +1,7 @@
-"""Orders of the template `osd_small`, from the order to OpenShift Cluster Manager and back, by `ansible-playbook` against the stand-in."""
+"""Orders of the template `osd_small`, from the order to OpenShift Cluster Manager and back, against the stand-in.
+
+One run is of `ansible-playbook`, for what it prints.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import pytest
 
 from ..support.ocm_site import standing_in
 from ..support.ocm_standin import OFFLINE_TOKEN, TOKEN_PATH, OcmStandIn
-from ..support.orders import Orders, Run
+from ..support.orders import Orders
 
 
 @pytest.fixture
@@ -34,20 +37,23 @@ def pools(service: OcmStandIn) -> dict[str, int]:
     return {pool["instance_type"]: pool["replicas"] for pool in service.shelf(cluster, "machine_pools").values()}
 
 
-def until_ready(orders: Orders, service: OcmStandIn) -> list[Run]:
-    """What events would start: runs until there is nothing left to do."""
-    runs = [orders.play("create_cluster", **site(service)).successful()]
-    while orders.status()["phase"] != "Ready":
-        assert len(runs) < 9, orders.status()
-        runs.append(orders.play("sync_status").successful())
+def until_ready(orders: Orders, service: OcmStandIn) -> str:
+    """What events would start: runs until there is nothing left to do. Returns what they answered."""
+    answers = []
+    for _run in range(9):
         # Without a name: whichever order needs it, if any does.
-        runs.append(orders.play("create_cluster", None, **site(service)).successful())
-    return runs
+        run = orders.run("provision", site=site(service)).complete().successful()
+        answers += [run.results, orders.sync("demo")]
+        if orders.status()["phase"] == "Ready":
+            return json.dumps(answers)
+    raise AssertionError(orders.status())
 
 
 def test_order_becomes_a_managed_cluster_that_is_scaled_and_deleted(orders: Orders, service: OcmStandIn) -> None:
     apply_order(orders, {"m5.xlarge": 2, "r5.xlarge": 1}, multi_az=True)
-    runs = until_ready(orders, service)
+    seen = orders.play("create_cluster", **site(service)).successful().output
+    orders.sync("demo")
+    seen += until_ready(orders, service)
     assert pools(service) == {"m5.xlarge": 3, "r5.xlarge": 3}
     status = orders.status()
     assert status["nodeSets"] == [
@@ -59,36 +65,35 @@ def test_order_becomes_a_managed_cluster_that_is_scaled_and_deleted(orders: Orde
     assert status["apiURL"].startswith("https://api.demo-")
 
     before = service.writes()
-    again = orders.play("create_cluster", **site(service)).successful()
-    assert again.changed == 0
+    assert orders.run("provision", "demo", site=site(service)).complete().successful().changed == 0
     assert service.writes() == before
 
     apply_order(orders, {"m5.xlarge": 4}, multi_az=True)
-    runs += until_ready(orders, service)
+    seen += until_ready(orders, service)
     assert pools(service) == {"m5.xlarge": 6}
 
-    runs.append(orders.delete(cluster_wait_timeout=120))
+    seen += json.dumps(orders.remove(wait=120).results)
     assert orders.is_deleted()
     assert service.clusters == {}
-    assert OFFLINE_TOKEN not in "".join(run.output for run in runs)
+    assert OFFLINE_TOKEN not in seen
 
 
 def test_failed_installation_is_reported_on_the_order(orders: Orders, service: OcmStandIn) -> None:
     service.hurried = False
     apply_order(orders, {"m5.xlarge": 2})
-    orders.play("create_cluster", **site(service)).successful()
+    orders.run("provision", "demo", site=site(service)).complete().successful()
     service.fail_installation("OCM5003", "the keys are wrong")
-    orders.play("sync_status").successful()
+    assert not orders.sync("demo").get("failed")
     failure = orders.status()["failure"]
     assert (orders.status()["phase"], failure["message"], failure["retryable"]) == ("Failed", "OCM5003: the keys are wrong", False)
     service.hurried = True
-    orders.delete(cluster_wait_timeout=120)
+    orders.remove(wait=120)
     assert orders.is_deleted()
 
 
 def test_order_without_any_token_says_what_to_do(orders: Orders, service: OcmStandIn) -> None:
     apply_order(orders, {"m5.xlarge": 2})
-    run = orders.play("create_cluster", **{**site(service), "osd_small_token": ""})
-    assert run.code != 0
+    run = orders.run("provision", "demo", site=site(service) | {"osd_small_token": ""}).complete()
+    assert not run.is_successful
     assert "create the cluster with secrets.token" in orders.status()["failure"]["message"]
     assert service.clusters == {}
