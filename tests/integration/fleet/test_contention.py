@@ -55,6 +55,7 @@ class Simultaneous(Kube):
         return super().patch(item, changes, **options | ({} if self._is_conditional else {"checked": False}))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("limited", ["quota", "hub"])
 def test_reservations_of_processes_that_read_the_same_state_exceed_nothing(fleet: Fleet, limited: str) -> None:
     """And would exceed it if the writes were not conditional: the contention is real."""
@@ -116,6 +117,7 @@ class Watch:
                     return
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("limited", ["quota", "hubs", "nodes"])
 def test_200_creates_at_once_with_two_engines_and_a_kill_admit_exactly_50(fleet: Fleet, limited: str) -> None:
     """Of the hubs, the room for clusters or for nodes is limited; each cluster has one node."""

@@ -6,8 +6,9 @@ import contextlib
 
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.semantic_version import BadRange, Range, Version
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from ..properties import for_any
 
 
 def version(text: str) -> Version:
@@ -93,18 +94,14 @@ numbers = st.tuples(*[st.integers(0, 12)] * 3)
 prereleases = st.lists(st.one_of(st.integers(0, 20).map(str), st.sampled_from(["alpha", "beta", "rc"])), max_size=3).map(".".join)
 versions = st.builds(lambda parts, pre: version(".".join(map(str, parts)) + (f"-{pre}" if pre else "")), numbers, prereleases)
 
-patient = settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])  # the machine may stall
 
-
-@patient
-@given(versions, versions, versions)
+@for_any(versions, versions, versions)
 def test_the_order_is_total(a: Version, b: Version, c: Version) -> None:
     assert (a < b) + (a == b) + (b < a) == 1
     assert not (a <= b <= c) or a <= c
 
 
-@patient
-@given(versions, versions)
+@for_any(versions, versions)
 def test_a_caret_matches_from_its_version_on_and_below_the_next_major(base: Version, other: Version) -> None:
     matches = Range.parse(f"^{base}").matches(other)
     assert not matches or other >= base
@@ -112,8 +109,7 @@ def test_a_caret_matches_from_its_version_on_and_below_the_next_major(base: Vers
         assert matches == (other >= base and other.numbers[0] == base.numbers[0])
 
 
-@patient
-@given(st.text(max_size=30))
+@for_any(st.text(max_size=30))
 def test_any_text_is_a_range_or_refused(text: str) -> None:
     with contextlib.suppress(BadRange):
         Range.parse(text).matches(version("1.2.3"))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.gitops.profiles.layers import dependencies, layer_problems
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from ...properties import for_any
 
 names = st.sampled_from("abcdefgh")
 layers_of = st.dictionaries(names, st.integers(-3, 12), min_size=1)
-patient = settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])  # the machine may stall
 
 
 @st.composite
@@ -31,16 +31,14 @@ def reachable(start: str, edges: dict[str, tuple[str, ...]]) -> set[str]:
     return found
 
 
-@patient
-@given(layers_of)
+@for_any(layers_of)
 def test_a_release_waits_for_all_of_the_nearest_lower_layer_and_for_no_other(layers: dict[str, int]) -> None:
     for name, waits in dependencies(layers, {}).items():
         lower = sorted({layer for layer in layers.values() if layer < layers[name]})
         assert set(waits) == ({other for other, layer in layers.items() if layer == lower[-1]} if lower else set())
 
 
-@patient
-@given(graphs())
+@for_any(graphs())
 def test_what_can_be_ordered_waits_for_every_lower_layer_and_every_need_and_never_for_itself(
     graph: tuple[dict[str, int], dict[str, list[str]]],
 ) -> None:
@@ -55,8 +53,7 @@ def test_what_can_be_ordered_waits_for_every_lower_layer_and_every_need_and_neve
         assert before >= set(needs[name])
 
 
-@patient
-@given(graphs())
+@for_any(graphs())
 def test_a_refusal_names_a_need_of_a_higher_layer_or_a_cycle_that_exists(graph: tuple[dict[str, int], dict[str, list[str]]]) -> None:
     layers, needs = graph
     for problem in layer_problems(layers, needs):
