@@ -340,7 +340,7 @@ def test_a_wrong_clock_of_ours_makes_no_difference(
     spec = the_lease()["spec"]
     for name in ("acquireTime", "renewTime"):
         written = Wrong.fromisoformat(spec[name])
-        assert -1 <= (written - before).total_seconds() < 60
+        assert before - datetime.timedelta(seconds=1) <= written <= latest_now(kube), "by the clock of the hub"
     age(kube, the_lease(), 38)
     assert lease.acquire(kube, namespace, ORDER, "second").token == held.token + 1
 
@@ -417,10 +417,10 @@ def test_waiting_in_vain_ends_when_it_should(kube: Kube, namespace: str) -> None
 # Many at once
 
 
-def test_one_of_16_threads_wins_each_round(kube: Kube, namespace: str) -> None:
+def test_one_of_16_threads_wins_each_round(kube: Kube, namespace: str, soak: int) -> None:
     """First for a Lease that is not there, then for an empty one, then for an expired one."""
     contenders = 16
-    for number in range(1, ROUNDS + 1):
+    for number in range(1, ROUNDS * soak + 1):
         gate = threading.Barrier(contenders)
 
         def contend_once(name: int, number: int = number, gate: threading.Barrier = gate) -> Lock | None:
@@ -458,7 +458,7 @@ for line in sys.stdin:
 """
 
 
-def test_one_of_8_processes_wins_each_round(hub: Access, namespace: str) -> None:
+def test_one_of_8_processes_wins_each_round(hub: Access, namespace: str, soak: int) -> None:
     def process(number: int) -> subprocess.Popen[str]:
         command = [sys.executable, "-c", CONTENDER, str(hub.kubeconfig), namespace, f"process-{number}"]
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
@@ -466,7 +466,7 @@ def test_one_of_8_processes_wins_each_round(hub: Access, namespace: str) -> None
     contenders = [process(number) for number in range(8)]
     try:
         assert {contender.stdout.readline() for contender in contenders if contender.stdout} == {"ready\n"}
-        for number in range(ROUNDS):
+        for number in range(ROUNDS * soak):
             for contender in contenders:
                 assert contender.stdin
                 contender.stdin.write(f"round-{number}\n")
