@@ -1,19 +1,26 @@
-"""The modules for a cluster without an order: created, read, scaled, equipped and deleted by a real ansible-playbook."""
+"""The modules for a cluster without an order: created, read, scaled, equipped and deleted.
+
+The whole life of a cluster and the examples are tasks of a real ansible-playbook; the other tasks run in process.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
+from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import SITE_NAMESPACE, lease_name
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Names
 
+from ..support.actions import answer
 from ..support.ocm_site import standing_in
 from ..support.ocm_standin import OFFLINE_TOKEN, TOKEN_PATH
-from ..support.playbooks import Task, play, task
+from ..support.playbooks import Answer, Task, play, task
 from .test_examples import examples
 
 HIDDEN = "hunter2-do-not-show"
@@ -35,9 +42,25 @@ def on_lab(module: str, called: str, /, *, check: bool = False, **arguments: Any
 
 
 def cluster(called: str, /, *, check: bool = False, **arguments: Any) -> Task:
-    wanted = {"version": RELEASE, "node_requests": NODES, "secrets": {"pull_secret": "{{ pull_secret }}"}}
-    arguments["settings"] = {"platform": {"type": "KubeVirt"}} | arguments.get("settings", {})
-    return on_lab("cluster", called, check=check, **wanted | arguments)
+    return on_lab("cluster", called, check=check, **wanted("{{ pull_secret }}", **arguments))
+
+
+def wanted(pull_secret: str, **arguments: Any) -> dict[str, Any]:
+    platform = {"platform": {"type": "KubeVirt"}}
+    given = {"version": RELEASE, "node_requests": NODES, "secrets": {"pull_secret": pull_secret}}
+    return given | arguments | {"settings": platform | arguments.get("settings", {})}
+
+
+def answer_on_lab(hub: Access, module: str, **arguments: Any) -> Answer:
+    return answer(module, kubeconfig=str(hub.kubeconfig), name="lab", namespace="clusters", provider="hypershift", **arguments)
+
+
+@contextlib.contextmanager
+def held(hub: Access, namespace: str, holder: str) -> Iterator[dict[str, Any]]:
+    """The lock of `lab`, as a run passes it to its tasks."""
+    lock = lease.acquire(hub.kube, namespace, "lab", holder, duration=600)
+    yield lock.as_dict()
+    lease.release(hub.kube, lock)
 
 
 def providers(hub: Access) -> list[dict[str, Any]]:
@@ -97,80 +120,71 @@ def test_cluster_without_an_order_is_created_read_and_deleted(lab: Access, tmp_p
     assert lab.get("nodepools", "-n", "clusters")["items"] == []
 
 
-def test_identity_providers_are_merged_and_survive_a_change_of_the_cluster(lab: Access, tmp_path: Path) -> None:
+def test_identity_providers_are_merged_and_survive_a_change_of_the_cluster(lab: Access) -> None:
+    def done(module: str, **arguments: Any) -> Answer:
+        answers.append(answer_on_lab(lab, module, **arguments))
+        return answers[-1]
+
+    answers: list[Answer] = []
     own = {"oauth": {"identityProviders": [{"name": "own", "mappingMethod": "claim", "type": "Google", "google": {"clientID": "x"}}]}}
     company = {"identity_provider": "company", "type": "OpenID", "settings": {"issuer": "https://sso.example.com", "clientID": "lab"}}
-    secret = {"secrets": {"clientSecret": "{{ client_secret }}"}}
-    tasks = [
-        cluster("make it", settings={"configuration": own}),
-        on_lab("cluster_identity_provider", "predict", check=True, **company, **secret),
-        on_lab("cluster_identity_provider", "add", **company, **secret),
-        on_lab("cluster_identity_provider", "add again", **company, **secret),
-        cluster("change it", settings={"configuration": own, "base_domain": "example.com"}),
-        cluster("nothing to change", settings={"configuration": own, "base_domain": "example.com"}),
-        on_lab("cluster_identity_provider", "unknown type", identity_provider="x", type="Telepathy"),
-        on_lab(
-            "cluster_identity_provider", "wrong secret", identity_provider="x", type="Google", secrets={"password": "{{ client_secret }}"}
-        ),
-    ]
-    secrets = {"pull_secret": PULL_SECRET, "client_secret": HIDDEN}
-    played = play(tmp_path, tasks, defaults={"kubeconfig": str(lab.kubeconfig)}, secrets=secrets)
-    assert HIDDEN not in played.output
-    assert [played[name].changed for name in ("predict", "add", "add again", "change it", "nothing to change")] == [
-        True,
-        True,
-        False,
-        True,
-        False,
-    ]
+    added = company | {"secrets": {"clientSecret": HIDDEN}}
+    removed = {"state": "absent", "identity_provider": "company"}
+    changed = wanted(PULL_SECRET, settings={"configuration": own, "base_domain": "example.com"})
+    assert done("cluster", **wanted(PULL_SECRET, settings={"configuration": own})).changed
+    assert done("cluster_identity_provider", check=True, **added).changed
+    assert done("cluster_identity_provider", **added).changed
+    assert not done("cluster_identity_provider", **added).changed
+    assert done("cluster", **changed).changed
+    assert not done("cluster", **changed).changed
     assert [item["name"] for item in providers(lab)] == ["own", "company"]
     assert providers(lab)[1]["openID"]["clientSecret"] == {"name": "lab-idp-company"}
-    assert "one of GitHub" in played["unknown type"].message
-    assert "one secret, clientSecret" in played["wrong secret"].message
-    names = ("remove", "remove again")
-    removal = [on_lab("cluster_identity_provider", name, state="absent", identity_provider="company") for name in names]
-    played = play(tmp_path, removal, defaults={"kubeconfig": str(lab.kubeconfig)})
-    assert [played.fine(name).changed for name in names] == [True, False]
+    unknown_type = done("cluster_identity_provider", identity_provider="x", type="Telepathy")
+    assert "one of GitHub" in unknown_type.message
+    wrong_secret = done("cluster_identity_provider", identity_provider="x", type="Google", secrets={"password": HIDDEN})
+    assert "one secret, clientSecret" in wrong_secret.message
+    assert done("cluster_identity_provider", **removed).changed
+    assert not done("cluster_identity_provider", **removed).changed
     assert [item["name"] for item in providers(lab)] == ["own"]
     assert lab.get("secret", "lab-idp-company", "-n", "clusters") is None
+    assert HIDDEN not in json.dumps([each.result for each in answers])
+    assert [each for each in answers if each.failed] == [unknown_type, wrong_secret]
 
 
-def test_second_task_on_a_cluster_is_refused_while_a_run_holds_its_lock(lab: Access, tmp_path: Path) -> None:
-    tasks = [
-        task("cluster_lock", "take", name="lab", namespace="clusters", holder="runner-b", duration=600),
-        cluster("too late"),
-        cluster("too late to predict", check=True),
-        task("cluster_lock", "release", name="lab", namespace="clusters", holder="runner-b", state="released"),
-    ]
-    played = play(tmp_path, tasks, defaults={"kubeconfig": str(lab.kubeconfig)}, secrets={"pull_secret": PULL_SECRET})
-    for name in ("too late", "too late to predict"):
-        assert "runner-b" in played[name].message
+def test_second_task_on_a_cluster_is_refused_while_a_run_holds_its_lock(lab: Access) -> None:
+    with held(lab, "clusters", "runner-b"):
+        for check in (False, True):
+            assert "runner-b" in answer_on_lab(lab, "cluster", check=check, **wanted(PULL_SECRET)).message
     assert lab.get("hostedclusters", "-n", "clusters")["items"] == []
 
 
-def test_task_on_the_cluster_of_an_order_takes_the_lock_of_the_order(quick_hub: Access, tmp_path: Path) -> None:
+def test_task_on_the_cluster_of_an_order_takes_the_lock_of_the_order(quick_hub: Access) -> None:
     """It neither works beside a run of the playbooks, nor has its token from another count than they."""
-    of_order = {"name": "lab", "namespace": "labs"}
-    order = {"metadata": {**of_order, "uid": "1"}, "spec": {"templateID": "x"}, "status": {"provider": {"type": "hypershift"}}}
-    wanted = {"version": RELEASE, "node_requests": NODES, "secrets": {"pull_secret": "{{ pull_secret }}"}}
+
+    def on_order(module: str, *, check: bool = False, **arguments: Any) -> Answer:
+        return answer(module, check=check, kubeconfig=str(quick_hub.kubeconfig), cluster_order=order, **arguments)
+
+    order = {
+        "metadata": {"name": "lab", "namespace": "labs", "uid": "1"},
+        "spec": {"templateID": "x"},
+        "status": {"provider": {"type": "hypershift"}},
+    }
+    given = {"version": RELEASE, "node_requests": NODES, "secrets": {"pull_secret": PULL_SECRET}}
+    three = {"resource_class": "fc430", "nodes": 3}
     working, labels = Names().working_namespace("labs", "lab"), ClusterOrder.from_object(order).labels
     for namespace in ("labs", working):
         quick_hub.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}})
     try:
-        tasks = [
-            task("cluster_lock", "take", **of_order, holder="a run", duration=600) | {"register": "taken"},
-            task("cluster", "too early", cluster_order=order, **wanted),
-            task("cluster", "too early to predict", check=True, cluster_order=order, **wanted),
-            task("cluster", "in the run", cluster_order=order, lock="{{ taken.lock }}", **wanted),
-            task("cluster_node_set", "beside the run", cluster_order=order, resource_class="fc430", nodes=3),
-            task("cluster_lock", "release", **of_order, holder="a run", state="released"),
-            task("cluster_node_set", "after the run", cluster_order=order, resource_class="fc430", nodes=3),
-        ]
-        played = play(tmp_path, tasks, defaults={"kubeconfig": str(quick_hub.kubeconfig)}, secrets={"pull_secret": PULL_SECRET})
-        for name in ("too early", "too early to predict", "beside the run"):
-            assert "The lock of labs/lab is held by a run" in played[name].message
-        assert played.fine("in the run").changed
-        assert played.fine("after the run").changed
+        with held(quick_hub, "labs", "a run") as lock:
+            too_early = [on_order("cluster", check=check, **given) for check in (False, True)]
+            in_the_run = on_order("cluster", lock=lock, **given)
+            beside_the_run = on_order("cluster_node_set", **three)
+        after_the_run = on_order("cluster_node_set", **three)
+        for refused in (*too_early, beside_the_run):
+            assert "The lock of labs/lab is held by a run" in refused.message
+        for done in (in_the_run, after_the_run):
+            assert not done.failed, done.result
+            assert done.changed
         assert quick_hub.get("leases", "-n", working)["items"] == []
         assert quick_hub.get("lease", lease_name("labs", "lab"), "-n", SITE_NAMESPACE)["spec"]["leaseTransitions"] == 2
         written = quick_hub.get("nodepool", "lab-fc430", "-n", working)["metadata"]["annotations"]
@@ -216,7 +230,8 @@ def test_examples_of_cloud_providers(lab: Access, tmp_path: Path) -> None:
         (cloud,) = played["List the regions of AWS"].result["cloud_providers"]
         assert (cloud["id"], "us-east-1" in [region["id"] for region in cloud["regions"]]) == ("aws", True)
         service.advance()
-        assert not play(tmp_path, [removed], defaults=defaults)["remove it"].failed
+        ended = answer("cluster", name="lab", namespace="clusters", provider="ocm", state="absent", **defaults)
+        assert ended.result["gone"]
 
 
 def test_examples(lab: Access, tmp_path: Path) -> None:
