@@ -57,7 +57,7 @@ def _report(before: ClusterOrder, after: ClusterOrder | None) -> dict[str, Any]:
     return {
         "namespace": before.namespace,
         "name": before.name,
-        "phase": after.phase if after else "Gone",
+        "phase": after.phase if after else "Deleted",
         "changed": after is None or after.status != before.status,
     }
 

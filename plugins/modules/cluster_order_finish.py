@@ -138,7 +138,7 @@ orders:
       returned: always
       sample: demo
     phase:
-      description: Phase of the order. V(Gone) if the order is deleted.
+      description: Phase of the order. V(Deleted) if the order is deleted.
       type: str
       returned: always
       sample: Progressing

@@ -450,7 +450,7 @@ def test_steps_of_a_run_are_repeatable_and_silent(hub: Access, kube: Kube, names
     assert played["finish with a failure"].message == "Do it: It broke."
     (failed,) = played["see the failure"].result["orders"]
     assert failed["status"]["failure"]["message"] == "It broke."
-    assert played["finish the end"].result["orders"][0]["phase"] == "Gone"
+    assert played["finish the end"].result["orders"][0]["phase"] == "Deleted"
     assert played["no order any more"].result["orders"] == []
     assert kube.find("v1", "Namespace", Names().working_namespace(namespace, "demo")) is None
 
