@@ -12,7 +12,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.orders.cluster 
     TaskCluster,
     create_or_update,
     shown,
-    wait_until_gone,
+    wait_until_deleted,
     wait_until_ready,
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model import ClusterRequest, NodeRequest
@@ -42,20 +42,20 @@ class ActionModule(ClusterAction):
 
     def _delete(self, subject: TaskCluster, parameters: dict[str, Any], timeout: int | None) -> dict[str, Any]:
         with self.changing(subject, parameters) as provider:
-            gone = provider.delete(subject.recorded)
+            deleted = provider.delete(subject.recorded)
             result = self.result(provider)
-        if timeout is None or gone:
-            return result | {"gone": gone}
+        if timeout is None or deleted:
+            return result | {"deleted": deleted}
 
         def again() -> bool:
             with self.changing(subject, parameters) as provider:
                 return provider.delete(subject.recorded)
 
         try:
-            wait_until_gone(again, subject.ref.name, timeout)
+            wait_until_deleted(again, subject.ref.name, timeout)
         except KubeError as error:
-            return result | {"gone": False} | self.failure(error)
-        return result | {"gone": True}
+            return result | {"deleted": False} | self.failure(error)
+        return result | {"deleted": True}
 
 
 def _request(parameters: dict[str, Any]) -> ClusterRequest:

@@ -55,7 +55,7 @@ class ActionModule(ControllerAction):
         if parameters["wait"] and not self.check_mode:
             uid = change.item["metadata"]["uid"]
             try:
-                order_tenant.wait_until_gone(kube, names, namespace, name, uid, parameters["wait_timeout"])
+                order_tenant.wait_until_deleted(kube, names, namespace, name, uid, parameters["wait_timeout"])
             except KubeError as error:
                 return result | self.failure(error)
         return result

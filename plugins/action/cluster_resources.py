@@ -24,5 +24,5 @@ class ActionModule(ClusterAction):
             if parameters["state"] == "present":
                 provider.apply_resources(cluster, ResourceSet(name, parameters["resources"]))
                 return self.result(provider)
-            gone = provider.remove_resources(cluster, name)
-            return self.result(provider) | {"gone": gone}
+            deleted = provider.remove_resources(cluster, name)
+            return self.result(provider) | {"deleted": deleted}

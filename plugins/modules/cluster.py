@@ -21,7 +21,7 @@ options:
     description:
       - V(present) creates or updates the cluster.
       - V(absent) deletes the cluster. A deletion can need several runs, of which each does the steps that are possible.
-        The cluster is deleted when RV(gone) is true.
+        The cluster is deleted when RV(deleted) is true.
     type: str
     choices: [present, absent]
     default: present
@@ -252,7 +252,7 @@ cluster:
       type: dict
       returned: always
       sample: {}
-gone:
+deleted:
   description: Whether the cluster and all its objects are deleted.
   returned: if O(state=absent)
   type: bool

@@ -18,7 +18,7 @@ options:
   state:
     description:
       - V(present) applies the objects in O(resources).
-      - V(absent) deletes all objects of the set. They are deleted when RV(gone) is true.
+      - V(absent) deletes all objects of the set. They are deleted when RV(deleted) is true.
     type: str
     choices: [present, absent]
     default: present
@@ -69,7 +69,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-gone:
+deleted:
   description: Whether all objects of the set are deleted.
   returned: if O(state=absent)
   type: bool

@@ -147,7 +147,7 @@ def wait_until_ready(provider: Provider, spec: ObservedCluster, timeout: float) 
     return _poll(ready, timeout, problem)
 
 
-def wait_until_gone(try_to_delete: Callable[[], bool], name: str, timeout: float) -> None:
+def wait_until_deleted(try_to_delete: Callable[[], bool], name: str, timeout: float) -> None:
     """Delete until nothing is left; repeatedly, because one step of a deletion may depend on the end of another."""
     _poll(try_to_delete, timeout, lambda: f"The cluster {name} is not gone after {timeout:g} s; its deletion continues.")
 

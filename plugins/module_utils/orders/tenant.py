@@ -229,7 +229,7 @@ def wait_until_ready(kube: Kube, names: Names, namespace: str, name: str, timeou
     return order
 
 
-def wait_until_gone(kube: Kube, names: Names, namespace: str, name: str, uid: str, timeout: float) -> None:
+def wait_until_deleted(kube: Kube, names: Names, namespace: str, name: str, uid: str, timeout: float) -> None:
     """Wait until this very order is gone; OrderFailed as soon as a person has to act."""
 
     def is_done(order: ClusterOrder | None) -> bool:

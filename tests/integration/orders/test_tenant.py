@@ -153,10 +153,10 @@ def test_a_wait_ends_as_soon_as_the_order_is_ready_or_cannot_become_ready(hub: A
 def test_an_order_of_the_same_name_that_came_after_is_not_the_one_waited_for(kube: Kube, namespace: str, apply: Apply) -> None:
     uid = apply(template_id=TEMPLATE).item["metadata"]["uid"]
     with pytest.raises(NotInTime, match="is not gone"):
-        order_tenant.wait_until_gone(kube, NAMES, namespace, "demo", uid, 0)
+        order_tenant.wait_until_deleted(kube, NAMES, namespace, "demo", uid, 0)
     order_tenant.withdraw(kube, NAMES, namespace, "demo")
     apply(template_id=TEMPLATE)
-    order_tenant.wait_until_gone(kube, NAMES, namespace, "demo", uid, 0)
+    order_tenant.wait_until_deleted(kube, NAMES, namespace, "demo", uid, 0)
 
 
 def test_orders_are_selected_by_name_namespace_and_labels_at_once(kube: Kube, namespace: str, apply: Apply) -> None:

@@ -115,7 +115,7 @@ def test_cluster_without_an_order_is_created_read_and_deleted(lab: Access, tmp_p
     assert predicted == done
     assert "censored" in played["get the kubeconfig"].result
     assert played["the lock is free"].result["locks"][0]["free"]
-    assert played["remove it"].result["gone"]
+    assert played["remove it"].result["deleted"]
     assert lab.get("secret", "lab-pull-secret", "-n", "clusters") is None
     assert lab.get("nodepools", "-n", "clusters")["items"] == []
 
@@ -202,7 +202,7 @@ def test_examples_of_resources_in_a_real_cluster(hub: Access, tmp_path: Path) ->
         have, remove = examples("cluster_resources")
         again = {**have, "name": "again"}
         predicted = {**have, "name": "predict", "check_mode": True}
-        removed = {**remove, "name": "removed", "until": "result.gone", "retries": 30, "delay": 1, "register": "result"}
+        removed = {**remove, "name": "removed", "until": "result.deleted", "retries": 30, "delay": 1, "register": "result"}
         secrets = {"pull_secret": PULL_SECRET}
         played = play(
             tmp_path, [made, predicted, have, again, remove, removed], defaults={"kubeconfig": str(hub.kubeconfig)}, secrets=secrets
@@ -231,7 +231,7 @@ def test_examples_of_cloud_providers(lab: Access, tmp_path: Path) -> None:
         assert (cloud["id"], "us-east-1" in [region["id"] for region in cloud["regions"]]) == ("aws", True)
         service.advance()
         ended = answer("cluster", name="lab", namespace="clusters", provider="ocm", state="absent", **defaults)
-        assert ended.result["gone"]
+        assert ended.result["deleted"]
 
 
 def test_examples(lab: Access, tmp_path: Path) -> None:

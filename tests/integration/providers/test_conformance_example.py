@@ -165,7 +165,7 @@ def test_playbook_uses_it_by_its_dotted_name(example: Path, orders: Orders) -> N
         motd = config_map(orders.namespace, text="Welcome")
         assert fine("cluster_info").result["cluster"]["status"] == "ready"
         assert fine("cluster_resources", resource_set="motd", resources=[motd]).changed
-        assert fine("cluster_resources", resource_set="motd", state="absent").result["gone"]
-        assert not fine("cluster", state="absent").result["gone"]
+        assert fine("cluster_resources", resource_set="motd", state="absent").result["deleted"]
+        assert not fine("cluster", state="absent").result["deleted"]
         rack.advance("demo")
-        assert fine("cluster", state="absent").result["gone"]
+        assert fine("cluster", state="absent").result["deleted"]

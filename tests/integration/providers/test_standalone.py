@@ -335,7 +335,7 @@ def test_playbook_adopts_equips_and_releases_a_cluster(backend: Standalone, hub:
     ]
     assert played["see"].result["cluster"]["status"] == "ready"
     assert played["equip"].result["objects"] == [{"kind": "ConfigMap", "name": "motd", "action": "created"}]
-    assert played["delete the objects"].result["gone"]
-    assert played["release"].result["gone"]
+    assert played["delete the objects"].result["deleted"]
+    assert played["release"].result["deleted"]
     assert TOKEN not in played.output
     assert backend.kube.find("v1", "Node", namespace), "the cluster itself stays"
