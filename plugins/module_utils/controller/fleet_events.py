@@ -14,12 +14,11 @@ from collections.abc import Iterator
 from ..common.types import Object
 from ..fleet.hub_state import was_silent
 from ..fleet.model import DEGRADED, FAILED, QUOTA_RESERVED, READY, SCHEDULED
-from ..fleet.status import EXPIRING
+from ..fleet.status import EXPIRING, UNSCHEDULABLE
 from ..providers.model import FALSE, TRUE
 
 STATES = {READY: "cluster_ready", DEGRADED: "cluster_degraded", FAILED: "cluster_failed"}
 REFUSED = ("QuotaExceeded", "TenantDenied", "NoQuota")
-NO_HUB_FITS = "NoHubFits"
 TYPES = (
     "cluster_accepted",
     "cluster_scheduled",
@@ -77,7 +76,7 @@ def _transitions(before: Object, after: Object) -> Iterator[tuple[str, str, str]
         yield "cluster_denied", refused["reason"], refused["message"]
     if quota:
         yield "cluster_accepted", quota["reason"], quota["message"]
-    if unfit := changed(SCHEDULED, FALSE, NO_HUB_FITS):
+    if unfit := changed(SCHEDULED, FALSE, UNSCHEDULABLE):
         yield "cluster_unschedulable", unfit["reason"], unfit["message"]
     if scheduled:
         yield "cluster_scheduled", scheduled["reason"], scheduled["message"]

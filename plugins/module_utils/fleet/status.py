@@ -25,6 +25,7 @@ HUB_REPORTING = "HubReporting"  # only while the hub of the cluster is silent
 OWN = (QUOTA_RESERVED, SCHEDULED, SECRETS_AVAILABLE, EXPIRING, HUB_REPORTING)
 NOT_SCHEDULED = ConditionState(FALSE, "WaitingForQuota", "Without quota no hub is chosen")
 WAITING_FOR_SECRETS = "WaitingForSecrets"
+UNSCHEDULABLE = "Unschedulable"
 
 Remarks = Mapping[str, ConditionState]  # further conditions of a cluster, by type
 
@@ -97,7 +98,7 @@ def _scheduled(status: Object, refusal: Refusal | None, choice: Choice | None) -
     if status.get("hub"):
         return ConditionState(TRUE, "Bound", f"Bound to the hub {status['hub']}")
     if choice:
-        return ConditionState(FALSE, "NoHubFits", choice.explanation)
+        return ConditionState(FALSE, UNSCHEDULABLE, choice.explanation)
     return NOT_SCHEDULED if refusal else ConditionState(FALSE, "Waiting", "No hub was chosen yet")
 
 

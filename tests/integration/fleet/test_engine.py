@@ -64,7 +64,7 @@ def test_life_of_a_cluster_is_carried_on_by_changes_and_reported(fleet: Fleet) -
         for priority, name in ((1, "second"), (0, "third")):
             fleet.add_cluster(name, 1, priority=priority)
             until_state(fleet, name, "Pending")
-        until_condition(fleet, "second", "Scheduled", "NoHubFits")
+        until_condition(fleet, "second", "Scheduled", "Unschedulable")
         until_condition(fleet, "third", "QuotaReserved", "QuotaExceeded")
         fleet.report("first", 2, state="Ready", version="4.17.1")
         until_state(fleet, "first", "Ready")
@@ -77,7 +77,7 @@ def test_life_of_a_cluster_is_carried_on_by_changes_and_reported(fleet: Fleet) -
         # Quota and room of a deleted cluster are for those that wait.
         fleet.home.delete(fleet.cluster("first"))
         until_state(fleet, "second", "Progressing")
-        until_condition(fleet, "third", "Scheduled", "NoHubFits")
+        until_condition(fleet, "third", "Scheduled", "Unschedulable")
         fleet.home.patch(fleet.home.get(API_VERSION, HUB, east), {"spec": {"capacity": {"clusters": 2}}}, checked=False)
         until_state(fleet, "third", "Progressing")
         assert len(fleet.records()) == 1

@@ -184,7 +184,7 @@ def test_status_is_written_although_another_client_changed_the_cluster_meanwhile
     fleet.home.patch(fleet.cluster("demo"), {"metadata": {"labels": {"team": "one"}}})
     (outcome,) = Reconciler(fleet.home, fleet.namespace).reconcile(stale)
     assert (outcome.result, outcome.message) == ("waiting", "0 of 1 hub fit: 1 not schedulable")
-    assert fleet.condition("demo", "Scheduled") == ("False", "NoHubFits", outcome.message)
+    assert fleet.condition("demo", "Scheduled") == ("False", "Unschedulable", outcome.message)
 
 
 def test_decision_about_a_cluster_that_another_process_bound_meanwhile_is_not_written(fleet: Fleet) -> None:
@@ -288,7 +288,7 @@ def test_cluster_that_was_never_bound_is_deleted_too(fleet: Fleet) -> None:
     fleet.set_quota(hard={})
     fleet.add_cluster("demo")
     assert fleet.reconcile()["demo"] == ("waiting", "0 of 0 hubs fit")
-    assert fleet.condition("demo", "Scheduled") == ("False", "NoHubFits", "0 of 0 hubs fit")
+    assert fleet.condition("demo", "Scheduled") == ("False", "Unschedulable", "0 of 0 hubs fit")
     fleet.home.delete(fleet.cluster("demo"))
     assert fleet.reconcile()["demo"][0] == "deleted"
     assert fleet.quota()["reservations"] == {}
