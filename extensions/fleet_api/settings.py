@@ -14,7 +14,6 @@ from ...plugins.module_utils.common.argument_specs import DEFAULT_GROUP
 from ...plugins.module_utils.fleet.schedule import SILENT_AFTER, Weights
 from ...plugins.module_utils.orders.model import Names
 
-ASYMMETRIC = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 VARIABLES = {

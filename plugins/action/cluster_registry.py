@@ -64,10 +64,6 @@ class ActionModule(ControllerAction):
         return answer | ({"warnings": warnings} if warnings else {})
 
 
-def _set_values(cluster: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in cluster.items() if value is not None}
-
-
 def _clusters_of(registry: ClusterRegistry | None) -> str:
     return to_yaml([cluster.to_object() for cluster in registry.clusters]) if registry else ""
 
