@@ -29,7 +29,7 @@ KINDS = {
         Kind("unauthenticated", 401, "The token is not accepted", "Send a valid token as `Authorization: Bearer`."),
         Kind("forbidden", 403, "The caller may not do this", "Ask the operator of the fleet for the permission."),
         Kind("denied-by-policy", 403, "A policy of the fleet refuses the request", "Change the request as `detail` says."),
-        Kind("not-found", 404, "There is no such thing", "Check the address and the id."),
+        Kind("not-found", 404, "Not found", "Check the address and the id."),
         Kind("method-not-allowed", 405, "The address has no such method", "Use a method of the header `Allow`."),
         Kind("already-exists", 409, "A cluster of this name exists", "Choose another name, or use the existing cluster."),
         Kind("conflict", 409, "The object was changed meanwhile", "Read the object and try again."),

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Ask a fleet for a cluster. Documented in the module of the same name."""
+"""Create, update or delete a fleet cluster. Documented in the module of the same name."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: fleet_cluster
-short_description: Ask a fleet for a cluster
+short_description: Create, update or delete a fleet cluster
 version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
@@ -76,7 +76,7 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-- name: Ask for a cluster
+- name: Create a cluster
   openfleet.clusters.fleet_cluster:
     name: demo
     namespace: team

@@ -63,7 +63,7 @@ export function noTemplates() {
 export function problemBox(error) {
   const known = error instanceof Problem;
   return h("div", { class: "problem", role: "alert" },
-    h("strong", {}, known ? error.title : "Something failed"),
+    h("strong", {}, known ? error.title : "Unexpected error"),
     h("p", {}, error.message),
     known && error.action ? h("p", { class: "quiet" }, error.action) : null,
     known && error.operationId ? h("p", { class: "quiet small" }, `Operation ${error.operationId}`) : null);

@@ -151,7 +151,7 @@ class Detail {
 
   workloads() {
     const found = this.details.workloads;
-    if (!found) return h("p", { class: "quiet" }, this.item.status.apiURL ? "The hub is asked." : "The cluster has no API server yet.");
+    if (!found) return h("p", { class: "quiet" }, this.item.status.apiURL ? "Loading from the hub" : "The cluster has no API server yet.");
     if (found.problem) return found.problem.status === 409 || found.problem.status === 504 ? h("p", { class: "quiet" }, found.problem.message) : problemBox(found.problem);
     const rows = found.items.map((each) => h("tr", {}, h("td", {}, each.kind), h("td", {}, each.namespace), h("th", { scope: "row" }, each.name),
       h("td", {}, badge(each.health)), h("td", { class: "num" }, each.ready), h("td", { class: "message" }, each.message)));
@@ -215,7 +215,7 @@ class Detail {
       const address = URL.createObjectURL(new Blob([answer.kubeconfig], { type: "application/yaml" }));
       this.signal.addEventListener("abort", () => URL.revokeObjectURL(address));
       const link = h("a", { class: "button primary", href: address, download: `${this.item.name}.kubeconfig` }, "Download");
-      replace(content, h("p", {}, answer.expiresAt ? `Valid until ${moment(answer.expiresAt)}.` : "The kubeconfig is there."), h("p", {}, link));
+      replace(content, h("p", {}, answer.expiresAt ? `Valid until ${moment(answer.expiresAt)}.` : "Kubeconfig issued."), h("p", {}, link));
       done.hidden = true;
       link.focus();
       return false;
