@@ -45,7 +45,7 @@ SHOWN_PARAMETERS = 5
 NOTHING_CREATED = Checked({}, ())  # the deletion of an order without a working namespace of its own runs no template
 
 
-class OrderGone(KubeError):
+class OrderDeleted(KubeError):
     """The order was deleted before the run held its lock."""
 
 
@@ -162,7 +162,7 @@ class Preparation:
         except LockLost as error:
             self._finalization.release(lock)  # if objects of a later run show it, the lock may still be held
             return SkippedOrder(order.namespace, order.name, "AlreadyRunning", str(error))
-        except OrderGone as error:
+        except OrderDeleted as error:
             self._finalization.release(lock)
             return SkippedOrder(order.namespace, order.name, "NotFound", str(error))
         except RunEnded:
@@ -217,7 +217,7 @@ class Preparation:
     def _find_again(self, order: ClusterOrder) -> ClusterOrder:
         found = self._run.find(order.namespace, order.name)
         if found is None or found.uid != order.uid or (found.is_deleting and self._step != "delete"):
-            raise OrderGone(f"ClusterOrder {order.namespace}/{order.name} was deleted while this run waited for its lock.")
+            raise OrderDeleted(f"ClusterOrder {order.namespace}/{order.name} was deleted while this run waited for its lock.")
         return found
 
     def _prepare(self, order: ClusterOrder, lock: Lock) -> PreparedOrder:
@@ -275,7 +275,7 @@ class Preparation:
             text = self._accept_profiles(template, checked.all_parameters, before=order.profiles_lock)
         annotated = self._run.annotate(order, lock, order.names.profiles_lock_annotation, text)
         if annotated is None:
-            raise OrderGone(f"ClusterOrder {order.namespace}/{order.name} was deleted before its profiles were resolved.")
+            raise OrderDeleted(f"ClusterOrder {order.namespace}/{order.name} was deleted before its profiles were resolved.")
         return annotated
 
     @cached_property
@@ -315,7 +315,7 @@ class Preparation:
         ours = self._run.finalizers
         item = self._run.change_finalizers(order.raw, lambda present: [*present, *(name for name in ours if name not in present)])
         if item is None:
-            raise OrderGone(f"ClusterOrder {order.namespace}/{order.name} was deleted before its finalizers were set.")
+            raise OrderDeleted(f"ClusterOrder {order.namespace}/{order.name} was deleted before its finalizers were set.")
         return ClusterOrder.from_object(item, self._run.names)
 
     def _external_namespace(self, order: ClusterOrder) -> Object | None:

@@ -83,7 +83,7 @@ class Sweep:
         else:
             self._run.kube.patch(orphan.item, {"metadata": {"annotations": {self._run.names.orphaned_annotation: format_time(now)}}})
         if orphan.kind != "Lease":  # a Lease without an order is what every deleted namespace leaves
-            self._events.record(orphan.item, [Event("OrderGone", _message(orphan), WARNING)])
+            self._events.record(orphan.item, [Event("OrderNotFound", _message(orphan), WARNING)])
         log.warning("%s", _message(orphan))
 
     def _mark_claim(self, orphan: Orphan, now: datetime) -> None:

@@ -112,7 +112,7 @@ def test_hosts_of_a_deleted_order_are_reported_and_released_after_the_grace_time
     for grace in (None, timedelta(days=1)):
         assert sweep(orders, grace) == [GONE]
         assert agents.claims() == agents.recorded() == before == {GONE: ["host-000", "host-001"]}
-    assert events(orders, agents) == ["OrderGone"]
+    assert events(orders, agents) == ["OrderNotFound"]
     answer = act("cluster_order_info", {"kubeconfig": str(orders.hub.kubeconfig), "orphans": True, "namespace": orders.namespace})
     (shown,) = [item for item in answer["orphans"] if item["order"]["namespace"] == orders.namespace]
     assert (shown["kind"], shown["name"]) == ("ConfigMap", f"host-claims-agents-{agents.namespace}")

@@ -58,7 +58,7 @@ def test_what_an_order_left_behind_is_reported_and_removed_only_after_the_grace_
     for grace in (None, timedelta(days=1)):
         assert sweep(orders, grace) == ["Namespace"]
         assert orders.hosted_cluster() and "deletionTimestamp" not in orders.hosted_cluster()["metadata"]
-    assert events_about(orders, orders.working()) == ["OrderGone"]
+    assert events_about(orders, orders.working()) == ["OrderNotFound"]
     assert orphans(orders)[0].since
 
     orders.hold_cluster()
