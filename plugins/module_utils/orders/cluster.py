@@ -149,7 +149,7 @@ def wait_until_ready(provider: Provider, spec: ObservedCluster, timeout: float) 
 
 def wait_until_deleted(try_to_delete: Callable[[], bool], name: str, timeout: float) -> None:
     """Delete until nothing is left; repeatedly, because one step of a deletion may depend on the end of another."""
-    _poll(try_to_delete, timeout, lambda: f"The cluster {name} is not gone after {timeout:g} s; its deletion continues.")
+    _poll(try_to_delete, timeout, lambda: f"The cluster {name} is not deleted after {timeout:g} s; its deletion continues.")
 
 
 def _poll(attempt: Callable[[], Found | None], timeout: float, problem: Callable[[], str]) -> Found:

@@ -37,7 +37,7 @@ def test_a_key_that_is_lost_is_not_replaced_by_another() -> None:
     present = {"spec": {"secretEncryption": KEY}}
     require_key(REF, objects(present).values(), [new_key(REF)])
     require_key(REF, objects({"spec": {"release": {}}}).values(), [])
-    with pytest.raises(ProviderError, match="demo-etcd-encryption-key is gone"):
+    with pytest.raises(ProviderError, match="demo-etcd-encryption-key does not exist"):
         require_key(REF, objects(present).values(), [])
 
 

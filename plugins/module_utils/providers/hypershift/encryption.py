@@ -32,14 +32,14 @@ def new_key(ref: ClusterRef) -> Object:
 
 
 def require_key(ref: ClusterRef, wanted: Iterable[Object], known: Iterable[Object]) -> None:
-    """ProviderError if a cluster that exists is wanted with the key and the key is gone: its Secrets would be unreadable for ever."""
+    """ProviderError if a cluster that exists is wanted with a key that does not exist: its Secrets could not be decrypted."""
     is_wanted, is_known = (
         any((item["kind"], item["metadata"]["name"]) == ("Secret", key_name(ref)) for item in of) for of in (wanted, known)
     )
     if is_wanted and not is_known:
         raise ProviderError(
-            f"The Secret {ref.namespace}/{key_name(ref)} is gone, with the key that encrypts the Secrets of {ref.name} in etcd. Restore it "
-            "from a backup; a new key would not decrypt them."
+            f"The Secret {ref.namespace}/{key_name(ref)} does not exist. It holds the key that encrypts the Secrets of {ref.name} "
+            "in etcd. Restore it from a backup; a new key would not decrypt them."
         )
 
 
