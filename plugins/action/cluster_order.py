@@ -19,11 +19,11 @@ class ActionModule(ControllerAction):
     SPEC: ClassVar[Spec] = cluster_order.SPEC
 
     def work(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
-        return self._withdraw(kube, parameters) if parameters["state"] == "absent" else self._place(kube, parameters)
+        return self._delete(kube, parameters) if parameters["state"] == "absent" else self._apply(kube, parameters)
 
-    def _place(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
+    def _apply(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
         names = Names.of(parameters)
-        wanted = order_tenant.Wanted(
+        wanted = order_tenant.DesiredOrder(
             parameters["namespace"],
             parameters["name"],
             parameters["template_id"],
@@ -32,7 +32,7 @@ class ActionModule(ControllerAction):
             _strings(parameters["labels"]),
             _strings(parameters["annotations"]),
         )
-        change = order_tenant.place(kube, names, wanted, force=parameters["force"], check_mode=self.check_mode)
+        change = order_tenant.apply(kube, names, wanted, force=parameters["force"], check_mode=self.check_mode)
         order = ClusterOrder.from_object(change.item, names)
         result = {"changed": change.changed, "order": order_tenant.shown(order)}
         if change.changed:
@@ -44,9 +44,9 @@ class ActionModule(ControllerAction):
                 return result | self.failure(error)
         return result | {"order": order_tenant.shown(order)}
 
-    def _withdraw(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
+    def _delete(self, kube: Kube, parameters: dict[str, Any]) -> dict[str, Any]:
         names, namespace, name = Names.of(parameters), parameters["namespace"], parameters["name"]
-        change = order_tenant.withdraw(kube, names, namespace, name, check_mode=self.check_mode)
+        change = order_tenant.delete(kube, names, namespace, name, check_mode=self.check_mode)
         if change is None:
             return {"changed": False}
         result: dict[str, Any] = {"changed": change.changed}

@@ -51,7 +51,7 @@ class TaskCluster:
         if provider and made_by and provider != made_by:
             raise Invalid(
                 f"The cluster of {order.namespace}/{order.name} was created by the provider {made_by} and cannot be served by {provider};"
-                " delete the order and place another one to change the provider.",
+                " delete the order and create another one to change the provider.",
                 ["provider"],
             )
         if not provider and not made_by:

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""An order as its tenant uses it: place, change, withdraw, wait, read. It acquires no lock and creates no cluster.
+"""An order as its tenant uses it: create, change, delete, wait, read. It acquires no lock and creates no cluster.
 
 Results never include the values of the template's parameters, because some of them are secrets.
 """
@@ -43,7 +43,7 @@ class NotInTime(KubeError):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class DesiredOrder:
     """What a tenant wants. None means unchanged, and the template's default in a new order."""
 
     namespace: str
@@ -55,7 +55,7 @@ class Wanted:
     annotations: Mapping[str, str] | None = None
 
 
-# Place, change, withdraw
+# Create, change, delete
 
 
 def find(kube: Kube, names: Names, namespace: str, name: str) -> ClusterOrder | None:
@@ -63,12 +63,12 @@ def find(kube: Kube, names: Names, namespace: str, name: str) -> ClusterOrder | 
     return ClusterOrder.from_object(item, names) if item else None
 
 
-def place(kube: Kube, names: Names, wanted: Wanted, *, force: bool = False, check_mode: bool = False) -> Change:
+def apply(kube: Kube, names: Names, wanted: DesiredOrder, *, force: bool = False, check_mode: bool = False) -> Change:
     """Create or change the order. A field of another manager is an ApplyConflict, unless `force`."""
-    return retry_on_conflict(lambda: _place(kube, names, wanted, force, check_mode))
+    return retry_on_conflict(lambda: _apply(kube, names, wanted, force, check_mode))
 
 
-def withdraw(kube: Kube, names: Names, namespace: str, name: str, *, check_mode: bool = False) -> Change | None:
+def delete(kube: Kube, names: Names, namespace: str, name: str, *, check_mode: bool = False) -> Change | None:
     """Delete the order, and with it its cluster. None if there is no such order."""
     order = find(kube, names, namespace, name)
     if order is None:
@@ -79,17 +79,17 @@ def withdraw(kube: Kube, names: Names, namespace: str, name: str, *, check_mode:
     return Change("deleted", order.raw, None)
 
 
-def _place(kube: Kube, names: Names, wanted: Wanted, force: bool, check_mode: bool) -> Change:
+def _apply(kube: Kube, names: Names, wanted: DesiredOrder, force: bool, check_mode: bool) -> Change:
     present = find(kube, names, wanted.namespace, wanted.name)
     called = f"ClusterOrder {wanted.namespace}/{wanted.name}"
     if present is None and not wanted.template_id:
-        raise OrderRefused(f"There is no {called} yet; to place it, give template_id.")
+        raise OrderRefused(f"There is no {called} yet; to create it, set template_id.")
     if present is not None and present.is_deleting:
-        raise OrderRefused(f"{called} is being deleted; place it again when it is gone.")
+        raise OrderRefused(f"{called} is being deleted; create it again after that.")
     if present is not None and wanted.template_id and _full(wanted.template_id) != _full(present.template_id):
         raise OrderRefused(
             f"{called} is for the template {present.template_id}, which cannot be changed to {wanted.template_id}: "
-            "place another order, or delete this one first."
+            "create another order, or delete this one first."
         )
     fields = _fields(wanted, present)
     before = present.raw if present else None
@@ -114,7 +114,7 @@ def _full(template_id: str) -> str:
     return template_id if "." in template_id else f"{COLLECTION}.{template_id}"
 
 
-def _fields(wanted: Wanted, present: ClusterOrder | None) -> Object:
+def _fields(wanted: DesiredOrder, present: ClusterOrder | None) -> Object:
     """The wanted fields, as a part of the object."""
     spec: Object = {}
     if present is not None:
@@ -184,7 +184,7 @@ def _is_apply_of_ours(entry: Mapping[str, Any]) -> bool:
     return (entry["manager"], entry["operation"]) == (FIELD_MANAGER, "Apply") and not entry.get("subresource")
 
 
-def _without_surplus_nodes(kube: Kube, order: Object, wanted: Wanted, force: bool, check_mode: bool) -> Object:
+def _without_surplus_nodes(kube: Kube, order: Object, wanted: DesiredOrder, force: bool, check_mode: bool) -> Object:
     """Remove classes that another manager added: an apply merges the list by class, and would keep them."""
     if wanted.node_requests is None:
         return order
@@ -230,7 +230,7 @@ def wait_until_ready(kube: Kube, names: Names, namespace: str, name: str, timeou
 
 
 def wait_until_deleted(kube: Kube, names: Names, namespace: str, name: str, uid: str, timeout: float) -> None:
-    """Wait until this very order is gone; OrderFailed as soon as a person has to act."""
+    """Wait until this very order is deleted; OrderFailed as soon as a person has to act."""
 
     def is_done(order: ClusterOrder | None) -> bool:
         if order is None or order.uid != uid:
@@ -238,7 +238,7 @@ def wait_until_deleted(kube: Kube, names: Names, namespace: str, name: str, uid:
         _raise_if_stuck(order, "cannot be deleted")
         return False
 
-    _wait(kube, names, namespace, name, timeout, is_done, "gone")
+    _wait(kube, names, namespace, name, timeout, is_done, "deleted")
 
 
 def _raise_if_stuck(order: ClusterOrder, what: str) -> None:

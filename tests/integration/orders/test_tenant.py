@@ -15,7 +15,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.lock.fenced_wri
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import tenant as order_tenant
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Names
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.pending import next_actions
-from ansible_collections.openfleet.clusters.plugins.module_utils.orders.tenant import NotInTime, OrderFailed, OrderRefused, Wanted
+from ansible_collections.openfleet.clusters.plugins.module_utils.orders.tenant import DesiredOrder, NotInTime, OrderFailed, OrderRefused
 
 NAMES = Names()
 TEMPLATE = "ocp_4_17_small"
@@ -31,7 +31,7 @@ def kube(hub: Access) -> Kube:
 @pytest.fixture
 def apply(kube: Kube, namespace: str) -> Apply:
     def apply(name: str = "demo", force: bool = False, check_mode: bool = False, **wanted: Any) -> Change:
-        return order_tenant.place(kube, NAMES, Wanted(namespace, name, **wanted), force=force, check_mode=check_mode)
+        return order_tenant.apply(kube, NAMES, DesiredOrder(namespace, name, **wanted), force=force, check_mode=check_mode)
 
     return apply
 
@@ -94,7 +94,7 @@ def test_what_another_manager_has_set_is_taken_only_by_force(hub: Access, kube: 
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        ({"node_requests": []}, "give template_id"),
+        ({"node_requests": []}, "set template_id"),
         ({"template_id": TEMPLATE, "template_parameters": {"share": float("nan")}}, "JSON does not have"),
         ({"template_id": TEMPLATE, "template_parameters": {"secret": SECRET * 20_000}}, "an order holds 262144 at most"),
     ],
@@ -121,16 +121,16 @@ def test_another_template_or_a_change_during_deletion_is_refused(hub: Access, ku
         apply(template_id="other")
     edited(hub, namespace, {"metadata": {"finalizers": ["example.com/held"]}})
     try:
-        assert order_tenant.withdraw(kube, NAMES, namespace, "demo", check_mode=True) is not None
+        assert order_tenant.delete(kube, NAMES, namespace, "demo", check_mode=True) is not None
         assert not found(kube, namespace).is_deleting
         for action in ("deleted", "unchanged"):
-            change = order_tenant.withdraw(kube, NAMES, namespace, "demo")
+            change = order_tenant.delete(kube, NAMES, namespace, "demo")
             assert change is not None and change.action == action
-        with pytest.raises(OrderRefused, match="place it again when it is gone"):
+        with pytest.raises(OrderRefused, match="create it again after that"):
             apply(labels={"too": "late"})
     finally:
         edited(hub, namespace, {"metadata": {"finalizers": None}})
-    assert order_tenant.withdraw(kube, NAMES, namespace, "demo") is None
+    assert order_tenant.delete(kube, NAMES, namespace, "demo") is None
 
 
 def test_a_wait_ends_as_soon_as_the_order_is_ready_or_cannot_become_ready(hub: Access, kube: Kube, namespace: str, apply: Apply) -> None:
@@ -152,9 +152,9 @@ def test_a_wait_ends_as_soon_as_the_order_is_ready_or_cannot_become_ready(hub: A
 
 def test_an_order_of_the_same_name_that_came_after_is_not_the_one_waited_for(kube: Kube, namespace: str, apply: Apply) -> None:
     uid = apply(template_id=TEMPLATE).item["metadata"]["uid"]
-    with pytest.raises(NotInTime, match="is not gone"):
+    with pytest.raises(NotInTime, match="is not deleted"):
         order_tenant.wait_until_deleted(kube, NAMES, namespace, "demo", uid, 0)
-    order_tenant.withdraw(kube, NAMES, namespace, "demo")
+    order_tenant.delete(kube, NAMES, namespace, "demo")
     apply(template_id=TEMPLATE)
     order_tenant.wait_until_deleted(kube, NAMES, namespace, "demo", uid, 0)
 

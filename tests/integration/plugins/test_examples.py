@@ -180,7 +180,7 @@ def test_examples_of_a_tenant(hub: Access, tmp_path: Path) -> None:
 
         until(scaled, "the order is scaled")
         run_playbook(hub, "create_cluster")
-        until(lambda: "deletionTimestamp" in hub.get("clusterorder", "demo", "-n", NAMESPACE)["metadata"], "the order is withdrawn")
+        until(lambda: "deletionTimestamp" in hub.get("clusterorder", "demo", "-n", NAMESPACE)["metadata"], "the order is deleted")
         run_playbook(hub, "delete_cluster")
 
     with ThreadPoolExecutor(1) as threads:

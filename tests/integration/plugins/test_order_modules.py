@@ -91,8 +91,8 @@ def test_order_is_created_changed_and_deleted(kube: Kube, namespace: str, kubeco
         ordered("change the template", template_id="ocp_4_17_small_idp"),
         ordered("predict the end", check=True, state="absent"),
         info("see it still"),
-        ordered("withdraw", state="absent", wait=True, wait_timeout=30),
-        ordered("withdraw again", state="absent", wait=True),
+        ordered("delete", state="absent", wait=True, wait_timeout=30),
+        ordered("delete again", state="absent", wait=True),
         info("see it no more"),
     ]
     # The credentials are those of the group, and given by their content.
@@ -113,11 +113,11 @@ def test_order_is_created_changed_and_deleted(kube: Kube, namespace: str, kubeco
         "put on a label",
         "put on an annotation",
         "predict the end",
-        "withdraw",
+        "delete",
     }
     assert [name for name, answer in played.answers.items() if answer.failed] == ["change the template"]
     assert "cannot be changed to ocp_4_17_small_idp" in played["change the template"].message
-    assert "place another order" in played["change the template"].message
+    assert "create another order" in played["change the template"].message
 
     assert played["see nothing yet"].result["orders"] == []
     assert played["predict the creation"].result["order"]["spec"] == played["apply"].result["order"]["spec"]
@@ -140,7 +140,7 @@ def test_order_is_created_changed_and_deleted(kube: Kube, namespace: str, kubeco
     changed = json.loads(played["change a secret"].result["diff"]["after"])["spec"]["templateParameters"]
     assert changed == {"base_domain": "(hidden)", "pull_secret": "(hidden, changed)"}
     assert '+      "pull_secret": "(hidden, changed)"' in played.output
-    assert played["withdraw"].result["diff"]["after"] == ""
+    assert played["delete"].result["diff"]["after"] == ""
     assert kube.find("cloudkit.openshift.io/v1alpha1", "ClusterOrder", "demo", namespace) is None
 
 
@@ -255,7 +255,7 @@ def test_waiting_ends_with_the_order_and_mistakes_with_one_message(hub: Access, 
         "trying": "is not Ready after 1 seconds: it is Failed. There is no template nowhere.",
         "changed": "is not Ready after 1 seconds: it is Ready",
         "new": "no run has prepared it yet",
-        "no template": "to place it, give template_id",
+        "no template": "to create it, set template_id",
         "no name": "missing required arguments: name",
         "bad state": "value of state must be one of: present, absent",
         "bad name": "metadata.name",
