@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument_specs import Spec
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders import tenant as order_tenant
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.orphans import read_orphans
@@ -28,7 +29,8 @@ class ActionModule(ControllerAction):
         shown = [order_tenant.shown(order) for order in orders]
         actions = next_actions(kube, names, orders)
         if actions is not None:
-            shown = [order | {"next_action": action} for order, action in zip(shown, actions, strict=True)]
+            known = [{} if isinstance(action, KubeError) else {"next_action": action} for action in actions]
+            shown = [order | action for order, action in zip(shown, known, strict=True)]
         warnings = {"warnings": [f"skipped an order: {problem}" for problem in problems]} if problems else {}
         shown.sort(key=lambda order: (order["metadata"]["namespace"], order["metadata"]["name"]))
         orphans = {"orphans": [orphan.shown() for orphan in read_orphans(kube, names)]} if parameters["orphans"] else {}

@@ -113,7 +113,7 @@ orders:
         - Next action of the order, V(provision), V(post_install) or V(delete), a C(step) of
           M(openfleet.clusters.cluster_order_prepare). V(null) if there is no action now.
       type: str
-      returned: when the user can read the objects of clusters, for example HostedClusters and NodePools
+      returned: when the user can read the objects of clusters, for example HostedClusters and NodePools, and the state is known
       sample: provision
 orphans:
   description:

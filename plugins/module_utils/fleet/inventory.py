@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from ..common.types import Object
 from ..kube.client import Kube
-from ..kube.errors import NotFound
+from ..kube.errors import KubeError, NotFound
 from ..orders.model import ClusterOrder, Names, readable_orders
 from ..orders.observe import provider_type, recorded_cluster
 from ..orders.pending import next_actions
@@ -105,7 +105,8 @@ def _add_orders(
         _add_order(entry(order.name, order.namespace), order, templates)
     actions = next_actions(hub, names, orders, poll=False)
     for order, action in zip(orders, actions or (), strict=actions is not None):
-        entry(order.name, order.namespace).variables["fleet_next_action"] = action or ""
+        if not isinstance(action, KubeError):
+            entry(order.name, order.namespace).variables["fleet_next_action"] = action or ""
 
 
 def _read_fleet(home: Kube, namespace: str | None, missing_kinds: list[str]) -> list[tuple[FleetCluster, str]]:

@@ -30,7 +30,7 @@ OBSERVE_SECONDS = 120.0
 
 
 class NotAsked(KubeError):
-    """There was no time to ask the provider. This says nothing about the cluster."""
+    """The provider was not asked. This says nothing about the cluster."""
 
     retryable = True
 
@@ -198,9 +198,7 @@ class ListView:
 
     def polled(self, order: ClusterOrder, provider: Provider) -> ObservedCluster:
         if not self._poll:
-            raise ProviderError(
-                f"The state of {order.namespace}/{order.name} is known to its provider {provider.TYPE}, which was not asked."
-            )
+            raise NotAsked(f"The state of {order.namespace}/{order.name} is known to its provider {provider.TYPE}, which was not asked.")
         if time.monotonic() > self._ends:
             raise NotAsked(
                 f"The state of {order.namespace}/{order.name} was not read: the providers of other orders took more than "

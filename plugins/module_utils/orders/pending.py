@@ -14,11 +14,13 @@ from .next_action import next_action
 from .observe import ListView, LiveView, ObservedState, observe
 from .outcome import Action
 
+Decision = Action | KubeError | None
 
-def next_actions(kube: Kube, names: Names, orders: Sequence[ClusterOrder], *, poll: bool = True) -> list[Action | None] | None:
-    """The next action of each order; None where the caller has no permission to read what it depends on.
 
-    Without `poll` only the hub is read: a provider that does not answer delays nothing.
+def next_actions(kube: Kube, names: Names, orders: Sequence[ClusterOrder], *, poll: bool = True) -> list[Decision] | None:
+    """The next action of each order, or why it is not known; None where the caller has no permission to read what it depends on.
+
+    Without `poll` only the hub is read: a provider that does not answer delays nothing, and the orders of such providers get NotAsked.
     """
     if not orders:
         return []
@@ -41,12 +43,11 @@ def orders_needing(kube: Kube, names: Names, action: Action) -> list[ClusterOrde
     return [order for order, needed in zip(view.orders, actions, strict=True) if needed == action]
 
 
-def _decided(kube: Kube, orders: Sequence[ClusterOrder], states: Sequence[ObservedState | KubeError], now: datetime) -> list[Action | None]:
-    """None for an order whose state is not known: the error is reported where its status is updated."""
+def _decided(kube: Kube, orders: Sequence[ClusterOrder], states: Sequence[ObservedState | KubeError], now: datetime) -> list[Decision]:
+    """An error of one order concerns only this one; it is reported where its status is updated."""
 
-    def decide(pair: tuple[ClusterOrder, ObservedState | KubeError]) -> Action | None:
+    def decide(pair: tuple[ClusterOrder, ObservedState | KubeError]) -> Decision:
         order, observed = pair
-        return None if isinstance(observed, KubeError) else next_action(order, observed, now)
+        return observed if isinstance(observed, KubeError) else next_action(order, observed, now)
 
-    decided = kube.in_parallel(decide, zip(orders, states, strict=True))
-    return [None if isinstance(action, KubeError) else action for action in decided]
+    return kube.in_parallel(decide, zip(orders, states, strict=True))

@@ -7,7 +7,7 @@ import contextlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.controller import Controller
@@ -45,6 +45,7 @@ from .order_samples import (
 
 LABELS = order().labels
 ACTIONS = ("provision", "post_install", "delete")
+NOT_ASKED = "not asked"
 # A second order, so that lists are used, and an event shows that the event source has reconciled everything.
 MARKER = {
     "apiVersion": "cloudkit.openshift.io/v1alpha1",
@@ -203,7 +204,7 @@ def inventory(case: Case) -> str | None:
         registry_kind="ClusterRegistry",
         warn=print,
     )
-    return next(host.variables["fleet_next_action"] for host in hosts if host.name == "demo") or None
+    return next(host.variables.get("fleet_next_action", NOT_ASKED) for host in hosts if host.name == "demo") or None
 
 
 def event_source(case: Case) -> str | None:
@@ -252,6 +253,7 @@ class PolledProvider(Provider):
     """A provider that has to be asked."""
 
     TYPE = "polled"
+    answer: ClassVar[ObservedCluster | None] = None
 
     def create(self, request: Any) -> ObservedCluster:
         raise AssertionError
@@ -263,7 +265,9 @@ class PolledProvider(Provider):
         raise AssertionError
 
     def status(self, observed: ObservedCluster) -> ObservedCluster:
-        raise ProviderError("the provider does not answer")
+        if self.answer is None:
+            raise ProviderError("the provider does not answer")
+        return self.answer
 
 
 def test_a_provider_is_asked_only_while_the_namespace_exists_and_its_error_makes_the_cluster_unknown(
@@ -276,6 +280,25 @@ def test_a_provider_is_asked_only_while_the_namespace_exists_and_its_error_makes
     unknown = observe(served, LiveView(cast(Kube, HubInMemory(namespace()))))
     assert unknown.cluster == unknown_cluster(served, ProviderError("the provider does not answer"))
     assert unknown.namespace_exists
+
+
+@pytest.mark.parametrize(
+    ("of", "answer", "action"),
+    [
+        (ready_order(), HEALTHY.cluster, None),
+        (ready_order(), ObservedCluster(), "provision"),
+        (deleted(ready_order()), HEALTHY.cluster, "delete"),
+    ],
+    ids=["the cluster is healthy", "the cluster was deleted at the service", "the order is deleted"],
+)
+def test_every_caller_that_asks_the_provider_comes_to_the_same_next_action_and_the_inventory_asks_nothing(
+    of: ClusterOrder, answer: ObservedCluster, action: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ProviderFactory, "get", classmethod(lambda _cls, _kind: PolledProvider))
+    monkeypatch.setattr(PolledProvider, "answer", answer)
+    case = Case(stored(of, of.status | {"provider": {"type": "acme.site.polled"}}), (namespace(),), action)
+    assert [caller(case) for caller in (live, info_module, playbooks, event_source)] == [action] * 4
+    assert inventory(case) == NOT_ASKED
 
 
 def test_a_provider_that_is_not_installed_makes_the_cluster_unknown_for_every_caller() -> None:
