@@ -31,13 +31,13 @@ from ..fleet.sweep import Swept, sweep
 from ..kube.client import Kube
 from ..kube.config import target
 from .batch_queue import BatchQueue
-from .easing import hub_eases, is_ready, is_relevant_to_all, quota_eases
 from .fleet_cache import FleetCache, Handlers
 from .fleet_events import cluster_events, deleted_event, ended_event, hub_events
 from .fleet_metrics import FleetMetrics, FleetState
 from .fleet_settings import FleetSettings
 from .hub_monitor import HubMonitor
 from .informer import in_thread
+from .queueing_hints import hub_may_fit, is_ready, is_relevant_to_all, quota_freed
 from .record_pruner import RecordPruner
 from .record_writer import RecordWriter
 from .recording_kube import RecordingKube
@@ -189,7 +189,7 @@ class FleetController:
         return failed | unfinished
 
     def _note(self, key: Key, outcome: Outcome, expiry: Expiry | None, now: datetime, observed: int) -> None:
-        """Store what the cluster waits for, and report its end. What eased while it was reconciled wakes it."""
+        """Store what the cluster waits for, and report its end. A change during its reconcile that may help requeues it."""
         self._metrics.reconciled(outcome.result)
         if self._waiting.note(key, _wait_of(outcome), observed):
             self._queue.add(key)
@@ -293,8 +293,8 @@ class FleetController:
         if is_relevant_to_all(before, after):
             is_default = namespace == self._settings.site_namespace
             self._enqueue([key for key, _item in self._cache.clusters()] if is_default else self._cache.clusters_of_tenant(namespace))
-        elif quota_eases(before, after):
-            self._enqueue(self._waiting.quota_eased(namespace))
+        elif quota_freed(before, after):
+            self._enqueue(self._waiting.quota_freed(namespace))
 
     def _hub_changed(self, before: Object | None, after: Object | None) -> None:
         name = (after or before or {})["metadata"]["name"]
@@ -304,8 +304,8 @@ class FleetController:
             self._hubs.changed(name)
         if after is None or before is None or events:
             self._enqueue(self._cache.clusters_on(name))  # they say whether their hub reports
-        if after is not None and hub_eases(before, after):
-            self._enqueue(self._waiting.hub_eased(name, self._cache.clusters_on(name)))
+        if after is not None and hub_may_fit(before, after):
+            self._enqueue(self._waiting.hub_may_fit(name, self._cache.clusters_on(name)))
 
     def _tenant_changed(self, before: Object | None, after: Object | None) -> None:
         if before and after and before["metadata"].get("labels") != after["metadata"].get("labels"):
@@ -318,7 +318,7 @@ class FleetController:
         self._hubs.changed(hub)
         if silence > self._settings.hub_timeout:
             bound = self._cache.clusters_on(hub)
-            self._enqueue(self._waiting.hub_eased(hub, bound) | bound)
+            self._enqueue(self._waiting.hub_may_fit(hub, bound) | bound)
 
     def _notify(self, events: Iterable[Object]) -> None:
         """What happened before this source began is not reported."""

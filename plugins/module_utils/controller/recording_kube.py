@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """A connection that passes on the answer to each write, so that a cache has it before the watch brings it.
 
-A hub or quota that is read is passed on too. What eases is found by comparing it before and after a write; while a watch is broken, a
-cache would lack the version before, for example because the answer to another write was lost.
+A hub or quota that is read is passed on too. What a write frees is found by comparing the object before and after it; while a watch is
+broken, a cache would lack the version before, for example because the answer to another write was lost.
 """
 
 from __future__ import annotations

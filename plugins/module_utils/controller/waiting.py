@@ -1,9 +1,9 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which clusters wait, and what for; and what eased while a reconcile decided that they wait. It decides nothing about quota and hubs.
+"""Which clusters wait, and what for; and what changed while a reconcile decided that they wait. It decides nothing about quota and hubs.
 
-A reconcile decides by what it observed at its start, and may take long. What eases meanwhile wakes only clusters that are known to wait,
-so each easing has a number: a cluster is tried again if what it waits for eased after the observation.
+A reconcile decides by what it observed at its start, and may take long. A change meanwhile requeues only clusters that are known to wait,
+so each change has a number: a cluster is tried again if what it waits for changed after the observation.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Wait:
 
 
 class Waiting:
-    """The clusters of one home cluster that wait. The methods about an easing return those that it may help."""
+    """The clusters of one home cluster that wait. The methods about a change return those that it may help."""
 
     def __init__(self) -> None:
         self._keys: Mapping[str, set[Key]] = {QUOTA: set(), HUB: set(), GROWTH: set()}
-        self._eased: dict[tuple[str, str], int] = {}  # the number of the last easing, by the reason and the tenant or hub; "" is all
+        self._changes: dict[tuple[str, str], int] = {}  # the number of the last change, by the reason and the tenant or hub; "" is all
         self._number = 0
 
     def __iter__(self) -> Iterator[Key]:
@@ -38,41 +38,41 @@ class Waiting:
     def counts(self) -> dict[str, int]:
         return {reason: len(keys) for reason, keys in self._keys.items()}
 
-    def quota_eased(self, tenant: str) -> set[Key]:
-        self._ease(QUOTA, tenant)
+    def quota_freed(self, tenant: str) -> set[Key]:
+        self._count(QUOTA, tenant)
         return _of_tenant(self._keys[QUOTA], tenant)
 
-    def hub_eased(self, hub: str, bound: Set[Key]) -> set[Key]:
+    def hub_may_fit(self, hub: str, bound: Set[Key]) -> set[Key]:
         """`bound` are the clusters on the hub."""
-        self._ease(HUB, "")
-        self._ease(GROWTH, hub)
+        self._count(HUB, "")
+        self._count(GROWTH, hub)
         return self._keys[HUB] | (self._keys[GROWTH] & bound)
 
     def tenant_changed(self, tenant: str) -> set[Key]:
         """Its labels, by which hubs select tenants."""
-        self._ease(HUB, tenant)
+        self._count(HUB, tenant)
         return _of_tenant(self._keys[HUB], tenant)
 
     def moment(self) -> int:
-        """The number of the last easing: for `note`, from when the fleet was observed."""
+        """The number of the last change: for `note`, from when the fleet was observed."""
         return self._number
 
     def note(self, key: Key, wait: Wait | None, observed: int) -> bool:
-        """Store what the cluster waits for, if anything. Returns whether that eased since the observation."""
+        """Store what the cluster waits for, if anything. Returns whether that changed since the observation."""
         for reason, keys in self._keys.items():
             (keys.add if wait and reason == wait.reason else keys.discard)(key)
         if wait is None:
             return False
         subjects = {QUOTA: (key.namespace,), HUB: ("", key.namespace), GROWTH: (wait.hub,)}[wait.reason]
-        return any(self._eased.get((wait.reason, each), 0) > observed for each in subjects)
+        return any(self._changes.get((wait.reason, each), 0) > observed for each in subjects)
 
     def forget(self, key: Key) -> None:
         for keys in self._keys.values():
             keys.discard(key)
 
-    def _ease(self, reason: str, subject: str) -> None:
+    def _count(self, reason: str, subject: str) -> None:
         self._number += 1
-        self._eased[reason, subject] = self._number
+        self._changes[reason, subject] = self._number
 
 
 def _of_tenant(keys: Iterable[Key], tenant: str) -> set[Key]:

@@ -1,4 +1,4 @@
-"""An easing is found although the answer to the write before it was lost: the version that was read is passed on before the one written."""
+"""What a write frees is found although the answer to the write before was lost: the version read is passed on before the one written."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
-from ansible_collections.openfleet.clusters.plugins.module_utils.controller.easing import quota_eases
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.queueing_hints import quota_freed
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.recording_kube import RecordingKube
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds import API_VERSION, CLUSTER, QUOTA
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.quota_store import QuotaStore
@@ -30,7 +30,7 @@ def test_what_a_write_frees_is_found_although_the_cache_missed_the_write_before(
     seen = [quota(1, "a")]
     QuotaStore(RecordingKube(Target("http://home.example.com"), seen.append)).release("team", ["a"])
     assert [each["metadata"]["resourceVersion"] for each in seen] == ["1", "2", "3"]
-    assert [quota_eases(before, after) for before, after in itertools.pairwise(seen)] == [False, True]
+    assert [quota_freed(before, after) for before, after in itertools.pairwise(seen)] == [False, True]
 
 
 def test_reader_keeps_what_the_cache_drops_and_other_kinds_are_not_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:

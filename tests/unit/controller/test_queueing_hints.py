@@ -1,4 +1,4 @@
-"""Which changes wake clusters that wait: those that may help them, and no others."""
+"""Which changes requeue pending clusters: those that may help them, and no others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
-from ansible_collections.openfleet.clusters.plugins.module_utils.controller.easing import hub_eases, is_relevant_to_all, quota_eases
+from ansible_collections.openfleet.clusters.plugins.module_utils.controller.queueing_hints import (
+    hub_may_fit,
+    is_relevant_to_all,
+    quota_freed,
+)
 
 
 def quota(limit: int = 5, **used: int) -> Object:
@@ -21,7 +25,7 @@ def hub(*, ready: bool = True, clusters: int = 1, nodes: int = 4, templates: tup
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "all_clusters", "eases"),
+    ("before", "after", "all_clusters", "frees"),
     [
         (None, quota(), True, False),
         (quota(5), quota(6), True, False),
@@ -30,12 +34,12 @@ def hub(*, ready: bool = True, clusters: int = 1, nodes: int = 4, templates: tup
         (quota(clusters=3), quota(clusters=4), False, False),
     ],
 )
-def test_quota(before: Object | None, after: Object, all_clusters: bool, eases: bool) -> None:
-    assert (is_relevant_to_all(before, after), quota_eases(before, after)) == (all_clusters, eases)
+def test_quota(before: Object | None, after: Object, all_clusters: bool, frees: bool) -> None:
+    assert (is_relevant_to_all(before, after), quota_freed(before, after)) == (all_clusters, frees)
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "eases"),
+    ("before", "after", "may_fit"),
     [
         (None, hub(), True),
         (hub(ready=False), hub(), True),
@@ -51,5 +55,5 @@ def test_quota(before: Object | None, after: Object, all_clusters: bool, eases: 
         (hub(), hub(reservations={"1": {}}), False),
     ],
 )
-def test_hub(before: Object | None, after: Object, eases: bool) -> None:
-    assert hub_eases(before, after) is eases
+def test_hub(before: Object | None, after: Object, may_fit: bool) -> None:
+    assert hub_may_fit(before, after) is may_fit

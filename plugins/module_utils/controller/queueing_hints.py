@@ -1,6 +1,9 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which changes of quotas and hubs may help clusters that wait. Pure. Others, such as a heartbeat or a reservation, help none."""
+"""Queueing hints: which changes of quotas and hubs may let pending clusters be scheduled. Pure.
+
+Other changes, such as a heartbeat or a reservation, requeue none.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +21,13 @@ def is_relevant_to_all(before: Object | None, after: Object | None) -> bool:
     return ((before or {}).get("spec") or {}) != ((after or {}).get("spec") or {})
 
 
-def quota_eases(before: Object | None, after: Object | None) -> bool:
+def quota_freed(before: Object | None, after: Object | None) -> bool:
     """Whether less is used than before."""
     then, now = _status(before).get("used") or {}, _status(after).get("used") or {}
     return any(now.get(key, 0) < amount for key, amount in then.items())
 
 
-def hub_eases(before: Object | None, after: Object) -> bool:
+def hub_may_fit(before: Object | None, after: Object) -> bool:
     """Whether the hub may fit clusters that it did not fit before."""
     if before is None:
         return True
