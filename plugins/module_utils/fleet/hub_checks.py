@@ -60,7 +60,7 @@ class HubFacts:
 def checks_of(facts: HubFacts) -> tuple[Check, ...]:
     """All checks, always in this order; a failed one says what to do."""
     return (
-        _check("crds", "" if facts.serves_orders else "The hub does not know ClusterOrders: install the CRDs of the collection."),
+        _check("crds", "" if facts.serves_orders else "The hub does not serve ClusterOrders: install the CRDs of the collection."),
         _check("settings", facts.settings_problem),
         _check("operators", _operators(facts)),
         _check("storage", _storage(facts)),
@@ -127,7 +127,7 @@ def _classes(facts: HubFacts) -> str:
     if not facts.settings.agent_namespace:
         return ""
     if not facts.serves_agents:
-        return "The hub does not know Agents: install the infrastructure operator, or remove agent_namespace from the settings."
+        return "The hub does not serve Agents: install the infrastructure operator, or remove agent_namespace from the settings."
     wanted = [name for name, each in facts.settings.classes.items() if each.get("kind") == "agent"]
     empty = [name for name in wanted if not facts.nodes.get(name, ClassNodes()).total]
     return f"There is no host of the class {', '.join(empty)}: add hosts, or remove it from the settings of the site." if empty else ""

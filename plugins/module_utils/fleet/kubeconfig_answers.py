@@ -33,7 +33,7 @@ def answer(hub: Kube, names: Names, request: Object, order: Object | None) -> Ku
     except BadRequest as error:
         return KubeconfigAnswer(error=str(error))
     except (KubeError, ProviderError) as error:
-        return KubeconfigAnswer(error=f"The cluster gives no kubeconfig now: {error}")
+        return KubeconfigAnswer(error=f"The kubeconfig cannot be read now: {error}")
 
 
 def _issue(hub: Kube, order: ClusterOrder, wanted: KubeconfigRequest) -> KubeconfigAnswer:
@@ -44,7 +44,7 @@ def _issue(hub: Kube, order: ClusterOrder, wanted: KubeconfigRequest) -> Kubecon
     account = _ensure_account(cluster, wanted)
     token, expires = cluster.request_token(account, wanted.expiration_seconds)
     if not token or len(token) > TOKEN_LIMIT or not token.isascii() or not token.isprintable():
-        return KubeconfigAnswer(error="The cluster gives no token.")
+        return KubeconfigAnswer(error="The API server of the cluster issued no token: check the account in the cluster.")
     # A cluster may give a token for longer than was asked; it is not shown for longer.
     latest = datetime.now(UTC) + timedelta(seconds=wanted.expiration_seconds)
     entry = next(

@@ -142,10 +142,10 @@ def error_from(status: int, body: Any, what: str) -> KubeError:
         401: (Unauthorized, "the server does not accept the credentials; check the kubeconfig or the token"),
         403: (Forbidden, f"{message}; grant the verb to the user or service account"),
         # For an unknown kind the response is the plain text of an unknown path.
-        404: (NotFound, message if content else "the server does not know this kind; check its apiVersion, or install its CRD"),
+        404: (NotFound, message if content else "the server does not serve this kind; check its apiVersion, or install its CRD"),
         409: (Conflict, message),
         410: (Gone, message),
-        415: (KubeError, "the server does not know this kind of request; server-side apply needs Kubernetes 1.22 or newer"),
+        415: (KubeError, "the server does not support this kind of request; server-side apply needs Kubernetes 1.22 or newer"),
         429: (TooManyRequests, "the server is overloaded; try again later"),
     }
     kind, text = simple.get(status, (ServerError if status >= 500 else KubeError, message))

@@ -42,7 +42,7 @@ class RestMapper:
             return self._discovered[api_version, kind]
         except KeyError:
             server = self._transport.target.server
-            raise NotFound(f"{server} knows no kind {kind} in {api_version}; check its spelling, or install its CRD.") from None
+            raise NotFound(f"{server} does not serve the kind {kind} in {api_version}; check its spelling, or install its CRD.") from None
 
 
 def _root(api_version: str) -> str:

@@ -260,7 +260,7 @@ def test_name_that_cannot_be_a_label_is_refused(name: str, at: Callable[..., Pro
 
 def test_unknown_kind_is_an_error_and_what_the_set_had_stays(base: Set, kube: Kube, namespace: str) -> None:
     base.apply(config_map(namespace))
-    with pytest.raises(NotFound, match=r"knows no kind Gadget in example.com/v1"):
+    with pytest.raises(NotFound, match=r"does not serve the kind Gadget in example.com/v1"):
         base.apply({"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "one"}})
     assert kube.find("v1", "ConfigMap", "settings", namespace)
 

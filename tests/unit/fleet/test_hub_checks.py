@@ -41,7 +41,7 @@ def settings(domain: str | None, zone: str) -> SiteSettings:
         (HubFacts(templates=(SMALL,), settings=settings("notexample.com", "example.com")), "dns", "not in the zone example.com"),
         (HubFacts(templates=(SMALL,), settings=HOSTS, nodes={"fc430": ClassNodes(1, 0)}), None, ""),
         (HubFacts(templates=(SMALL,), settings=HOSTS), "classes", "no host of the class fc430"),
-        (HubFacts(templates=(SMALL,), settings=HOSTS, serves_agents=False), "classes", "does not know Agents"),
+        (HubFacts(templates=(SMALL,), settings=HOSTS, serves_agents=False), "classes", "does not serve Agents"),
         (HubFacts(templates=(SMALL,), settings=SiteSettings(classes=HOSTS.classes)), None, ""),
     ],
 )

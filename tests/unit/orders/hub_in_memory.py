@@ -92,7 +92,7 @@ class HubInMemory:
 
     def _require(self, kind: str) -> None:
         if kind in self._missing:
-            raise NotFound(f"The server knows no kind {kind}.")
+            raise NotFound(f"The server does not serve the kind {kind}.")
 
 
 def _address(item: Object) -> tuple[str, str, str]:
