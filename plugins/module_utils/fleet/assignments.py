@@ -11,9 +11,9 @@ from ..kube.errors import Conflict
 from .kinds import ADOPT_ORDER, API_VERSION, CLUSTER, RETRY, SECRETS_VERSION
 from .model import ClusterAssignment, FleetCluster, assignment_of
 from .observe import ObservedFleet
-from .remarks import lacks_secrets
 from .secret_copies import SecretCopies, has_references, version_of
 from .swap import merge_patch
+from .transient_conditions import lacks_secrets
 
 MOMENTS = 5.0  # seconds; the Lease of a leader lasts three times as long
 CARRIED = (RETRY, ADOPT_ORDER, SECRETS_VERSION)  # annotations that belong to the home

@@ -21,7 +21,7 @@ from .model import FleetCluster, Hub
 from .observe import ObservedFleet
 from .quota import in_queue_order
 from .schedule import Choice, Obstacles, Request, Weights, choose
-from .status import Remarks, derive_status
+from .status import Transient, derive_status
 from .swap import merge_patch
 
 ROUNDS = 10  # another process may take the room between a choice and its reservation; the next reconcile goes on
@@ -45,14 +45,16 @@ class Placer:
         self._assignments = Assignments(home)
         self._weights = weights
 
-    def place(self, clusters: Sequence[FleetCluster], fleet: ObservedFleet, remarks: Mapping[str, Remarks] | None = None) -> list[Placed]:
-        """Place clusters without a hub: the oldest first, and one that fits nowhere blocks no other. `remarks` are by uid."""
+    def place(
+        self, clusters: Sequence[FleetCluster], fleet: ObservedFleet, transient: Mapping[str, Transient] | None = None
+    ) -> list[Placed]:
+        """Place clusters without a hub: the oldest first, and one that fits nowhere blocks no other. `transient` are by uid."""
         hubs, waiting, placed = dict(fleet.hubs), in_queue_order(clusters), list[Placed]()
         errors: list[KubeError] = []
         for _round in range(ROUNDS):
             choices = self._choose(waiting, hubs, fleet)
             reserved, lost = self._reserve(waiting, choices, hubs, fleet, errors)
-            placed += self._bind_all(reserved, choices, fleet, remarks or {})
+            placed += self._bind_all(reserved, choices, fleet, transient or {})
             # A cluster that fits only a hub that could not be written is tried again soon: nothing is known to be in
             # its way.
             unwritten = next((str(error) for error in errors if not isinstance(error, NotFound)), "")
@@ -105,20 +107,24 @@ class Placer:
         return reserved, lost
 
     def _bind_all(
-        self, clusters: Sequence[FleetCluster], choices: Mapping[str, Choice], fleet: ObservedFleet, remarks: Mapping[str, Remarks]
+        self,
+        clusters: Sequence[FleetCluster],
+        choices: Mapping[str, Choice],
+        fleet: ObservedFleet,
+        transient: Mapping[str, Transient],
     ) -> list[Placed]:
-        bound = self._home.in_parallel(lambda each: self._bind(each, choices[each.uid], fleet, remarks.get(each.uid, {})), clusters)
+        bound = self._home.in_parallel(lambda each: self._bind(each, choices[each.uid], fleet, transient.get(each.uid, {})), clusters)
         return [
             Placed(cluster, Choice("", ""), str(each)) if isinstance(each, KubeError) else each
             for cluster, each in zip(clusters, bound, strict=True)
         ]
 
-    def _bind(self, cluster: FleetCluster, choice: Choice, fleet: ObservedFleet, remarks: Remarks) -> Placed:
+    def _bind(self, cluster: FleetCluster, choice: Choice, fleet: ObservedFleet, transient: Transient) -> Placed:
         """Write the hub into the status of the cluster, unless it has one, and create the assignment there."""
         bound_at: float | None = None
         while not cluster.hub:
             before = cluster.raw.get("status") or {}
-            status = derive_status(cluster, fleet.now, choice=choice, remarks=remarks)
+            status = derive_status(cluster, fleet.now, choice=choice, transient=transient)
             try:
                 bound = self._home.patch(cluster.raw, {"status": merge_patch(before, status)}, subresource="status")
                 cluster, bound_at = FleetCluster.from_object(bound), boottime()

@@ -25,11 +25,11 @@ from .observe import ObservedFleet
 from .placer import Placed, Placer
 from .quota import Refusal, claim_of, in_queue_order, limits_of
 from .quota_store import QuotaStore
-from .remarks import lacks_secrets, remarks_of
 from .resize import Resize
 from .schedule import Choice, Weights
-from .status import SECRETS_AVAILABLE, Remarks, derive_status, events_of
+from .status import SECRETS_AVAILABLE, Transient, derive_status, events_of
 from .swap import merge_patch
+from .transient_conditions import lacks_secrets, transient_conditions
 
 STATUS_ATTEMPTS = 5  # of one write
 DECISIVE = ("uid", "generation", "deletionTimestamp", "annotations", "finalizers")  # metadata that a reconcile depends on
@@ -66,14 +66,14 @@ class Reconciler:
         expired = [each for each in live if is_expired(ends.get(each.uid), fleet.now)]
         kept = [each for each in live if not is_expired(ends.get(each.uid), fleet.now)]
         near = {each.uid: ends[each.uid] for each in kept if is_warned(ends.get(each.uid), each, fleet.now)}
-        remarks = {each.uid: remarks_of(each, fleet, near.get(each.uid)) for each in [*deleting, *kept]}
+        transient = {each.uid: transient_conditions(each, fleet, near.get(each.uid)) for each in [*deleting, *kept]}
         return [
-            *self._delete(deleting, fleet, ends, remarks),
+            *self._delete(deleting, fleet, ends, transient),
             *self._each(expired, lambda each: self._expire(each, ends[each.uid])),
-            *self._accept(kept, fleet, remarks),
+            *self._accept(kept, fleet, transient),
         ]
 
-    def _accept(self, clusters: Sequence[FleetCluster], fleet: ObservedFleet, remarks: Mapping[str, Remarks]) -> list[Outcome]:
+    def _accept(self, clusters: Sequence[FleetCluster], fleet: ObservedFleet, transient: Mapping[str, Transient]) -> list[Outcome]:
         """Reserve quota, choose hubs for clusters without one, and bring the assignments of the others to their specs."""
         protected, failed = self._protect_all(clusters)
         failed += self._release_all(protected, fleet)
@@ -84,19 +84,19 @@ class Reconciler:
         refused, errors = self._reserve([each for each in ready if not each.hub or self._resize.needs_quota(each, fleet)], fleet)
         failed += [Outcome(each, "failed", errors[each.namespace]) for each in ready if each.namespace in errors]
         admitted = [each for each in ready if each.uid not in refused and each.namespace not in errors]
-        placed = self._placer.place([each for each in admitted if not each.hub], fleet, remarks)
+        placed = self._placer.place([each for each in admitted if not each.hub], fleet, transient)
 
         def wait(cluster: FleetCluster) -> Outcome:
-            self._write_status(cluster, fleet, remarks)
-            return Outcome(cluster, "waiting", remarks[cluster.uid][SECRETS_AVAILABLE].message)
+            self._write_status(cluster, fleet, transient)
+            return Outcome(cluster, "waiting", transient[cluster.uid][SECRETS_AVAILABLE].message)
 
         def refuse(cluster: FleetCluster) -> Outcome:
-            self._write_status(cluster, fleet, remarks, refusal=refused[cluster.uid])
+            self._write_status(cluster, fleet, transient, refusal=refused[cluster.uid])
             return Outcome(cluster, "refused", refused[cluster.uid].message)
 
         def update(cluster: FleetCluster) -> Outcome:
             obstacle = self._resize.apply(cluster, fleet)
-            self._write_status(cluster, fleet, remarks)
+            self._write_status(cluster, fleet, transient)
             return Outcome(cluster, "waiting" if obstacle else "bound", obstacle)
 
         return [
@@ -104,7 +104,7 @@ class Reconciler:
             *self._each([each for each in protected if each.uid in lacking], wait),
             *self._each([each for each in ready if each.uid in refused], refuse),
             *self._each([each for each in admitted if each.hub], update),
-            *self._report_all(placed, fleet, remarks),
+            *self._report_all(placed, fleet, transient),
         ]
 
     def _protect_all(self, clusters: Sequence[FleetCluster]) -> tuple[list[FleetCluster], list[Outcome]]:
@@ -144,14 +144,14 @@ class Reconciler:
                 refused |= result
         return refused, errors
 
-    def _report_all(self, placed: Sequence[Placed], fleet: ObservedFleet, remarks: Mapping[str, Remarks]) -> list[Outcome]:
+    def _report_all(self, placed: Sequence[Placed], fleet: ObservedFleet, transient: Mapping[str, Transient]) -> list[Outcome]:
         def report(each: Placed) -> Outcome:
             if each.error:
                 return Outcome(each.cluster, "failed", each.error)
             if each.choice.hub:
                 self._events.record(each.cluster.raw, [Event("Scheduled", each.choice.explanation)])
                 return Outcome(each.cluster, "scheduled", each.choice.explanation)
-            self._write_status(each.cluster, fleet, remarks, choice=each.choice)
+            self._write_status(each.cluster, fleet, transient, choice=each.choice)
             return Outcome(each.cluster, "waiting", each.choice.explanation)
 
         results = zip(placed, self._home.in_parallel(report, placed), strict=True)
@@ -163,7 +163,11 @@ class Reconciler:
         return Outcome(cluster, "denied" if expiry.reason == "Denied" else "expired", expiry.message)
 
     def _delete(
-        self, clusters: Sequence[FleetCluster], fleet: ObservedFleet, ends: Mapping[str, Expiry], remarks: Mapping[str, Remarks]
+        self,
+        clusters: Sequence[FleetCluster],
+        fleet: ObservedFleet,
+        ends: Mapping[str, Expiry],
+        transient: Mapping[str, Transient],
     ) -> list[Outcome]:
         results = self._deletion.advance(clusters, fleet, ends)
 
@@ -173,7 +177,7 @@ class Reconciler:
                 return Outcome(cluster, "failed", str(result))
             if result:
                 return Outcome(cluster, "deleted")
-            self._write_status(cluster, fleet, remarks)
+            self._write_status(cluster, fleet, transient)
             return Outcome(cluster, "deleting")
 
         return self._each(clusters, report)
@@ -182,7 +186,7 @@ class Reconciler:
         self,
         cluster: FleetCluster,
         fleet: ObservedFleet,
-        remarks: Mapping[str, Remarks],
+        transient: Mapping[str, Transient],
         *,
         refusal: Refusal | None = None,
         choice: Choice | None = None,
@@ -191,8 +195,8 @@ class Reconciler:
         assignment, attempts = fleet.assignments.get(cluster.uid), STATUS_ATTEMPTS
         while True:
             before: Object = cluster.raw.get("status") or {}
-            own = remarks.get(cluster.uid)
-            status = derive_status(cluster, fleet.now, refusal=refusal, choice=choice, assignment=assignment, remarks=own)
+            own = transient.get(cluster.uid)
+            status = derive_status(cluster, fleet.now, refusal=refusal, choice=choice, assignment=assignment, transient=own)
             changes = merge_patch(before, status)
             if not changes:
                 return

@@ -27,7 +27,7 @@ NOT_SCHEDULED = ConditionState(FALSE, "WaitingForQuota", "Without quota no hub i
 WAITING_FOR_SECRETS = "WaitingForSecrets"
 UNSCHEDULABLE = "Unschedulable"
 
-Remarks = Mapping[str, ConditionState]  # further conditions of a cluster, by type
+Transient = Mapping[str, ConditionState]  # conditions that exist only while they matter, by type
 
 
 def derive_status(
@@ -37,10 +37,10 @@ def derive_status(
     refusal: Refusal | None = None,
     choice: Choice | None = None,
     assignment: ClusterAssignment | None = None,
-    remarks: Remarks | None = None,
+    transient: Transient | None = None,
 ) -> Object:
     """The status after a decision about quota (`refusal`) and scheduling (`choice`), and the last report of the hub."""
-    remarks = remarks or {}
+    transient = transient or {}
     before = cluster.raw.get("status") or {}
     status = copy.deepcopy({key: value for key, value in before.items() if key not in REPORTED})
     if choice and choice.hub:
@@ -55,13 +55,13 @@ def derive_status(
         status["lastState"] = before["state"]  # for the record
     status["nodes"] = _nodes(cluster, status)
     status["observedGeneration"] = cluster.raw["metadata"].get("generation", 1)
-    secrets = remarks.get(SECRETS_AVAILABLE)
+    secrets = transient.get(SECRETS_AVAILABLE)
     if secrets and secrets.status == FALSE and not status.get("hub"):
         waiting = ConditionState(FALSE, WAITING_FOR_SECRETS, secrets.message)
         wanted = {QUOTA_RESERVED: waiting, SCHEDULED: waiting}
     else:
         wanted = {QUOTA_RESERVED: _quota(refusal), SCHEDULED: _scheduled(status, refusal, choice)}
-    wanted |= remarks
+    wanted |= transient
     status["conditions"] = _conditions(before.get("conditions") or [], wanted, report.get("conditions") or [], now)
     return status
 

@@ -200,10 +200,10 @@ def test_hub_takes_clusters_only_while_its_agent_reports_and_every_check_passes(
         reported = source.types(east)
         assert reported == (["hub_lost", "hub_back"] * len(reported))[: len(reported)], "each once"
 
-        def remarks() -> list[str]:
+        def condition_types() -> list[str]:
             return [each["type"] for each in status(fleet, "demo")["conditions"]]
 
-        until_while_reporting(lambda: "HubReporting" not in remarks(), "the remark is removed")
+        until_while_reporting(lambda: "HubReporting" not in condition_types(), "the condition is removed")
 
 
 def test_secrets_of_a_tenant_are_copied_before_the_assignment_and_deleted_with_it(fleet: Fleet) -> None:

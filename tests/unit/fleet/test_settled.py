@@ -197,7 +197,7 @@ def test_cluster_whose_status_was_written_is_settled(before: Object, report: Obj
     part(home.cluster)["status"], part(home.assignment)["status"] = before, report
     cluster, assignment = FleetCluster.from_object(part(home.cluster)), ClusterAssignment.from_object(part(home.assignment))
     silent = {HUB_REPORTING: ConditionState("False", "HubSilent")}
-    part(home.cluster)["status"] = derive_status(cluster, datetime.now(UTC), assignment=assignment, remarks=silent)
+    part(home.cluster)["status"] = derive_status(cluster, datetime.now(UTC), assignment=assignment, transient=silent)
     assert sweep(cast(Kube, home)).unsettled == frozenset()
 
 

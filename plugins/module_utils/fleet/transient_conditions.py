@@ -13,7 +13,7 @@ from .secret_copies import has_references, problem_of
 from .status import EXPIRING, HUB_REPORTING, SECRETS_AVAILABLE
 
 
-def remarks_of(cluster: FleetCluster, fleet: ObservedFleet, near: Expiry | None) -> dict[str, ConditionState]:
+def transient_conditions(cluster: FleetCluster, fleet: ObservedFleet, near: Expiry | None) -> dict[str, ConditionState]:
     """`near` is the end of the cluster, if it is near."""
     found = {
         SECRETS_AVAILABLE: _secrets(cluster, fleet),
