@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
+from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access, until
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import SITE_NAMESPACE, lease_name
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import ClusterOrder, Names
@@ -29,12 +29,20 @@ RELEASE = "quay.io/openshift-release-dev/ocp-release:4.17.0-multi"
 NODES = [{"resourceClass": "fc430", "numberOfNodes": 2}]
 
 
-@pytest.fixture
-def lab(quick_hub: Access) -> Any:
-    """The namespace of the examples, for one test."""
+@pytest.fixture(scope="module")
+def clusters(quick_hub: Access) -> Iterator[Access]:
+    """The hub with the namespace of the examples, for all tests: a hub takes seconds to delete one."""
+    until(lambda: quick_hub.get("namespace", "clusters") is None, "the namespace of earlier tests is deleted")
     quick_hub.kubectl("create", "namespace", "clusters")
     yield quick_hub
-    quick_hub.kubectl("delete", "namespace", "clusters", "--wait=true")
+    quick_hub.kubectl("delete", "namespace", "clusters", "--wait=false")
+
+
+@pytest.fixture
+def lab(clusters: Access) -> Iterator[Access]:
+    """The hub, with nothing of another test in the namespace of the examples."""
+    yield clusters
+    clusters.kubectl("delete", "hostedclusters,nodepools,secrets", "--all", "-n", "clusters", "--wait=true")
 
 
 def on_lab(module: str, called: str, /, *, check: bool = False, **arguments: Any) -> Task:
