@@ -12,9 +12,9 @@ FORM = re.compile(rf"(\d{{1,15}}(?:\.\d{{1,9}})?)({'|'.join(sorted(SUFFIXES, key
 
 
 def bytes_of(text: str) -> int:
-    """The bytes of a size; ValueError where it is none."""
+    """The bytes of a quantity; ValueError for another text."""
     found = FORM.fullmatch(text)
     if not found:
-        raise ValueError(f"{text[:100]!r} is no size such as 8Gi")
+        raise ValueError(f"{text[:100]!r} is not a quantity such as 8Gi")
     number, suffix = found.groups()
     return int(float(number) * SUFFIXES[suffix])

@@ -106,7 +106,7 @@ def _problems(items: list[Any]) -> Iterator[str]:
         metadata = item.get("metadata") if isinstance(item, dict) else None
         parts = [item.get("apiVersion"), item.get("kind"), metadata.get("name")] if isinstance(metadata, dict) else []
         if not metadata or not all(isinstance(part, str) and part for part in parts):
-            yield f"document {number} is no object of Kubernetes"
+            yield f"document {number} is not a Kubernetes object"
             continue
         api_version, kind, name = map(str, parts)
         kinds.append(kind)

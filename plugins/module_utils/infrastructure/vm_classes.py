@@ -104,7 +104,7 @@ def _vm_class(name: str, entry: Mapping[str, Any], problems: list[str]) -> VmCla
             problems.append(f"{path}.{key} must be a whole number of at least 1")
     for key in set(SIZES) & entry.keys():
         problems += [f"{path}.{key} must be a size such as 8Gi"] if _bytes(entry[key]) is None else []
-    problems += [f"{path}.{key} must be a text" for key in set(TEXTS) & entry.keys() if not (isinstance(entry[key], str) and entry[key])]
+    problems += [f"{path}.{key} must be a string" for key in set(TEXTS) & entry.keys() if not (isinstance(entry[key], str) and entry[key])]
     if len(problems) > before:
         problems[before:] = sorted(problems[before:])
         return None
@@ -137,7 +137,7 @@ def _bytes(value: Any) -> int | None:
 def _no_such_class(name: str, settings: Mapping[str, Any], classes: Mapping[str, VmClass]) -> str:
     offered = f"the site offers {', '.join(classes)}" if classes else "the site offers none"
     if name in settings:
-        return f"{clip(name)} is no class of virtual machines, because its kind is not {VM}; {offered}."
+        return f"{clip(name)} is not a class of virtual machines, because its kind is not {VM}; {offered}."
     return f"There is no class {clip(name)} of virtual machines{did_you_mean(name, classes)}; {offered}."
 
 

@@ -54,7 +54,7 @@ class AllowedAddresses:
 
     @classmethod
     def of(cls, entries: Iterable[str]) -> AllowedAddresses:
-        """From the setting of a site; ValueError for an entry that is none."""
+        """From the setting of a site; ValueError for an invalid entry."""
         networks: list[Network] = []
         names: list[str] = []
         for entry in entries:
@@ -65,7 +65,7 @@ class AllowedAddresses:
                 # A last label of digits is an address that is not valid, never a name.
                 if not NAME.fullmatch(text) or text.rpartition(".")[2].isdecimal():
                     raise ValueError(
-                        f"allowed_addresses has the entry {str(entry)[:100]!r}, which is none: "
+                        f"allowed_addresses has the invalid entry {str(entry)[:100]!r}: "
                         "give an address as 192.0.2.7, a network as 192.0.2.0/24, or a host as api.example.com or *.example.com"
                     ) from None
                 names.append(text)

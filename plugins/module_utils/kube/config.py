@@ -323,7 +323,8 @@ def _from_pod(env: Mapping[str, str]) -> Target:
     host, port = env.get("KUBERNETES_SERVICE_HOST"), env.get("KUBERNETES_SERVICE_PORT", "443")
     if not host or not (SERVICE_ACCOUNT / "token").exists():
         raise BadCredentials(
-            "No cluster is named, and this is no pod: set the option kubeconfig, or K8S_AUTH_KUBECONFIG, or host and api_key."
+            "No cluster is named, and this process does not run in a pod: set the option kubeconfig, or K8S_AUTH_KUBECONFIG, "
+            "or host and api_key."
         )
     address = f"[{host}]" if ":" in host else host
     return Target(

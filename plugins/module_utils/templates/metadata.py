@@ -194,7 +194,7 @@ def merge(chain: Sequence[Files], problems: Problems) -> Contents:
 def _parameter_names(key: str, metadata: Mapping[str, Any], declared: Collection[str], problems: Problems) -> tuple[str, ...]:
     names = metadata.get(key, [])
     if not isinstance(names, list) or (unknown := [str(name) for name in names if name not in declared]):
-        which = f": {', '.join(unknown)} is none" if isinstance(names, list) else ""
+        which = f"; invalid: {', '.join(unknown)}" if isinstance(names, list) else ""
         problems.append(f"meta/template.yml: {key} must be a list of parameters of install{which}")
         return ()
     return tuple(names)

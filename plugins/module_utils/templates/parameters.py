@@ -39,7 +39,7 @@ def parse(text: str | None, problems: Problems) -> dict[str, Any]:
         problems.append("templateParameters are nested too deeply")
         return {}
     except UnicodeEncodeError:
-        problems.append("templateParameters hold half of a Unicode surrogate pair, which is no character")
+        problems.append("templateParameters hold half of a Unicode surrogate pair, which is not a character")
         return {}
     except ValueError:
         problems.append("templateParameters hold a number that JSON does not have, or one too large")

@@ -60,7 +60,7 @@ def test_more_than_a_limit_is_refused_with_both_numbers(nodes: dict[str, int], l
     ("name", "said"),
     [
         ("vm-smal", "There is no class vm-smal of virtual machines .did you mean vm-small.*the site offers vm-small, vm-large"),
-        ("fc430", "fc430 is no class of virtual machines, because its kind is not vm"),
+        ("fc430", "fc430 is not a class of virtual machines, because its kind is not vm"),
     ],
 )
 def test_class_that_does_not_exist_is_named(name: str, said: str) -> None:
@@ -78,8 +78,8 @@ def test_class_that_does_not_exist_is_named(name: str, said: str) -> None:
         ({"memory": "8 GB"}, "classes.x.memory must be a size such as 8Gi"),
         ({"memory": None}, "classes.x.memory must be a size"),
         ({"root_volume_size": "0"}, "classes.x.root_volume_size must be a size"),
-        ({"storage_class": ""}, "classes.x.storage_class must be a text"),
-        ({"network": 5}, "classes.x.network must be a text"),
+        ({"storage_class": ""}, "classes.x.storage_class must be a string"),
+        ({"network": 5}, "classes.x.network must be a string"),
         ({"storageclass": "fast"}, "classes.x.storageclass is not known.*storage_class"),
     ],
 )
@@ -108,6 +108,6 @@ def test_sizes_of_kubernetes(text: str, number: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "Gi", "1gi", "-1", "1e3", "1 Gi", "1" * 20])
-def test_what_is_no_size(text: str) -> None:
-    with pytest.raises(ValueError, match="no size"):
+def test_invalid_quantity_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a quantity"):
         bytes_of(text)

@@ -74,7 +74,7 @@ def test_host_is_allowed_by_its_name_or_as_an_address(entries: list[str], host: 
 
 @pytest.mark.parametrize("entry", ["", "https://api.example.com", "api.example.com:6443", "*", "10.0.0", "10.0.0.0/33", "a b", "*.*.com"])
 def test_an_entry_that_is_none_says_what_one_looks_like(entry: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(f"has the entry {entry!r}, which is none: give an address as 192.0.2.7")):
+    with pytest.raises(ValueError, match=re.escape(f"has the invalid entry {entry!r}: give an address as 192.0.2.7")):
         AllowedAddresses.of([entry])
 
 

@@ -181,7 +181,7 @@ def test_deletion_of_what_is_gone_is_done(monkeypatch: pytest.MonkeyPatch) -> No
 )
 @pytest.mark.parametrize("name", ["url", "token_url"])
 def test_token_goes_only_to_an_address_that_can_be_trusted(name: str, url: str) -> None:
-    with pytest.raises(Invalid, match=f"^{name} is no address") as caught:
+    with pytest.raises(Invalid, match=f"^{name} is not an address") as caught:
         Access("t", **{name: url})
     assert "s3cr3t" not in str(caught.value)
 

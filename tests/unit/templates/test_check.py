@@ -166,7 +166,7 @@ TEXTS = {
     "infinite": ('{"a": 1e999}', "templateParameters hold a number that JSON does not have, or one too large"),
     "5000 digits": ('{"a": ' + "9" * 5000 + "}", "templateParameters hold a number that JSON does not have, or one too large"),
     "100,000 brackets": ("[" * 100_000, "templateParameters are nested too deeply"),
-    "half a character": (r'{"a": "\ud800"}', "templateParameters hold half of a Unicode surrogate pair, which is no character"),
+    "half a character": (r'{"a": "\ud800"}', "templateParameters hold half of a Unicode surrogate pair, which is not a character"),
     "given twice": ('{"a": "1", "a": "2"}', "parameter a is given twice"),
     "300 kB": (json.dumps({"a": "x" * 300_000}), f"templateParameters are 300,009 bytes long, and {MAX_BYTES:,} is the most"),
 }

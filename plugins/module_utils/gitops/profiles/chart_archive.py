@@ -70,7 +70,7 @@ def _mapping(name: str, content: bytes) -> Mapping[str, Any]:
     except BadYaml as error:
         raise BadChart(f"has a {name} that {error}") from None
     if not isinstance(value or {}, dict):
-        raise BadChart(f"has a {name} that is no mapping")
+        raise BadChart(f"has a {name} that is not a mapping")
     return value or {}
 
 

@@ -49,7 +49,7 @@ class Access:
             parts = urlsplit(getattr(self, name))
             if not parts.hostname or parts.username or not (parts.scheme == "https" or parts.hostname in LOOPBACK):
                 # Not repeated: a password may be in it.
-                raise Invalid(f"{name} is no address for OpenShift Cluster Manager; it looks like {URL}, begins with https.", [name])
+                raise Invalid(f"{name} is not an address of OpenShift Cluster Manager: set one like {URL}, with https.", [name])
 
 
 class OcmApi:

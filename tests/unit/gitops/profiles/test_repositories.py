@@ -242,7 +242,7 @@ def test_a_dead_repository_is_an_error_that_can_pass() -> None:
         (gzip.compress(b"no archive"), "is not the archive of a chart"),
         (gzip.compress(bytes(1024)), "has no Chart.yaml"),
         (gzip.compress(bytes(65 * 1024 * 1024)), "is larger than 64 MiB when it is unpacked"),
-        (packed("web", "1.0.0", {"values.yaml": "- 1"}), "has a values.yaml that is no mapping"),
+        (packed("web", "1.0.0", {"values.yaml": "- 1"}), "has a values.yaml that is not a mapping"),
         (packed("web", "1.0.0", {"values.yaml": "{"}), "has a values.yaml that is not valid YAML"),
         (packed("web", "1.0.0", {"values.schema.json": "{"}), "has a values.schema.json that is not JSON"),
         (packed("web", "1.0.0", {"values.yaml": "#" * 2_000_000}), "has a values.yaml larger than 1024 KiB"),
