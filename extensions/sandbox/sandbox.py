@@ -106,7 +106,7 @@ class Sandbox:
         for name in clusters:
             if not CLUSTER_NAME.fullmatch(name) or name == HUB:
                 raise UserError(
-                    f"A further cluster cannot be named {name!r}: use lower case letters, digits and dashes, at most 40, and not {HUB}."
+                    f"A further cluster cannot be named {name!r}: use lower-case letters, digits and dashes, at most 40, and not {HUB}."
                 )
         # Built here, where the user gets the progress; the supervisor then finds everything in the caches.
         build(s3 or replication, capi, hypershift=hub and hypershift_crds is None, gitops=gitops, gitea=gitea)

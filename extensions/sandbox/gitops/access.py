@@ -217,7 +217,7 @@ def _descriptor(kind: str, content: bytes) -> dict[str, Any]:
 
 def _checked(name: str) -> str:
     if not NAME.fullmatch(name):
-        raise UserError(f"{name!r} cannot be the name of a repository: use lower case letters, digits and dashes.")
+        raise UserError(f"{name!r} cannot be the name of a repository: use lower-case letters, digits and dashes.")
     return name
 
 

@@ -30,7 +30,7 @@ REPAIR = "Find out what wrote it, and restore or delete the object; coordination
 def validate_name(option: str, name: str) -> str:
     if not NAME.fullmatch(name):
         raise BadOptions(
-            f"{option} {name!r} is not a valid name: use lower case letters, digits, dots and dashes, with a letter or digit at both ends."
+            f"{option} {name!r} is not a valid name: use lower-case letters, digits, dots and dashes, with a letter or digit at both ends."
         )
     return name
 

@@ -28,7 +28,7 @@ class AnswerTooLarge(HttpFailed):
 
 @dataclass(frozen=True)
 class Answer:
-    """A complete answer. The names of `headers` are in small letters."""
+    """A complete answer. The names of `headers` are in lower-case letters."""
 
     status: int
     body: bytes

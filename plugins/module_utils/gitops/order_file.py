@@ -44,7 +44,7 @@ class OrderFile:
     def path(self, folder: str) -> str:
         """Its path; Invalid where namespace, name or folder could mean another one."""
         if not NAME.fullmatch(self.namespace) or not NAME.fullmatch(self.name) or ".." in f"{self.namespace}/{self.name}":
-            raise Invalid("namespace and name must be names of Kubernetes: small letters, digits and dashes.", ["name", "namespace"])
+            raise Invalid("namespace and name must be Kubernetes names: lower-case letters, digits and dashes.", ["name", "namespace"])
         if not FOLDER.fullmatch(folder):
             raise Invalid("path must be a folder of the repository, such as clusters/orders, without hidden folders.", ["path"])
         return f"{folder}/{self.namespace}/{self.name}.yaml"

@@ -114,7 +114,9 @@ class RecordStore(Protocol):
 def wanted_records(domain: str, zone: str, records: Mapping[str, Sequence[str]], ttl: int) -> list[RecordSet]:
     """The record sets for targets by name: addresses, or one other name. Invalid with all mistakes."""
     named = {"zone": zone, "domain": domain}
-    problems = [f"{key} must be a DNS name in small letters, not {show(name)}" for key, name in named.items() if not DOMAIN.fullmatch(name)]
+    problems = [
+        f"{key} must be a DNS name in lower-case letters, not {show(name)}" for key, name in named.items() if not DOMAIN.fullmatch(name)
+    ]
     if not f".{domain}".endswith(f".{zone}"):
         problems.append(f"the domain {show(domain)} is not in the zone {show(zone)}")
     if len(records) > NAMES_LIMIT:
@@ -147,7 +149,7 @@ def _type_of(target: str) -> str:
         return "A" if ipaddress.ip_address(target).version == 4 else "AAAA"
     except ValueError:
         if not DOMAIN.fullmatch(target.rstrip(".")):
-            raise ValueError(f"must have addresses or a DNS name in small letters, not {show(target)}") from None
+            raise ValueError(f"must have addresses or a DNS name in lower-case letters, not {show(target)}") from None
         return "CNAME"
 
 

@@ -176,7 +176,7 @@ def _profile(
 
 def _check_name(path: str, name: str, problems: list[str]) -> None:
     if not NAME.fullmatch(name):
-        problems.append(f"{path} has a name that Flux's objects cannot have: use up to 40 small letters, digits and dashes")
+        problems.append(f"{path} has a name that Flux's objects cannot have: use up to 40 lower-case letters, digits and dashes")
 
 
 def _check_keys(path: str, value: Mapping[str, Any], known: Collection[str], problems: list[str]) -> None:

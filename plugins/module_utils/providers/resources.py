@@ -54,7 +54,7 @@ class _Applied:
 
     def __init__(self, provider: Provider, kube: Kube, name: str) -> None:
         if not NAME.fullmatch(name):
-            raise Invalid(f"{name[:100]!r} cannot be the name of a resource set: use up to 40 small letters, digits and dashes.", [])
+            raise Invalid(f"{name[:100]!r} cannot be the name of a resource set: use up to 40 lower-case letters, digits and dashes.", [])
         self._kube = kube
         self._name = name
         self._writer = provider.writer.on(kube)

@@ -69,7 +69,7 @@ class RegisteredCluster:
 
     def check(self, where: str) -> None:
         if not NAME.fullmatch(self.name):
-            raise BadRegistry(f"{where}: {self.name!r} is not a valid cluster name: use at most 63 lower case letters, digits and dashes.")
+            raise BadRegistry(f"{where}: {self.name!r} is not a valid cluster name: use at most 63 lower-case letters, digits and dashes.")
         if not SECRET.fullmatch(self.kubeconfig_secret):
             raise BadRegistry(f"{where}: {self.kubeconfig_secret!r} is not a valid name for the Secret of cluster {self.name}.")
         if self.region and not REGION.fullmatch(self.region):

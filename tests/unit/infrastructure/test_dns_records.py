@@ -49,7 +49,7 @@ def test_targets_are_addresses_of_both_families_or_one_name() -> None:
         (DOMAIN, {"x.*.y": ["192.0.2.1"]}, "records must have names"),
         ("demo.example.org", {"api": ["192.0.2.1"]}, "is not in the zone"),
         ("demoexample.com", {"api": ["192.0.2.1"]}, "is not in the zone"),
-        ("De mo.example.com", {"api": ["192.0.2.1"]}, "domain must be a DNS name in small letters"),
+        ("De mo.example.com", {"api": ["192.0.2.1"]}, "domain must be a DNS name in lower-case letters"),
         (DOMAIN, {f"n{number}": ["192.0.2.1"] for number in range(11)}, "11 names, and 10 is the most"),
     ],
 )

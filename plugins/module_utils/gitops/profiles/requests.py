@@ -88,7 +88,7 @@ def _request(what: str, item: Mapping[str, Any], offered: Collection[str], rules
     given = {key: value for key, value in item.items() if value is not None}
     name = given.get("name")
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        problems.append(f"{what} must have a name of up to 40 small letters, digits and dashes")
+        problems.append(f"{what} must have a name of up to 40 lower-case letters, digits and dashes")
         return None
     profile = given.get("chart", name)
     if not isinstance(profile, str) or profile not in offered:

@@ -188,7 +188,7 @@ def _mistakes(values: Mapping[str, Any], variables: set[str]) -> list[str]:
     if not PREFIX.fullmatch(values["prefix"]):
         problems.append("key prefix must have at most 32 lower-case letters, digits and hyphens")
     if not PurePosixPath(values["hub"]["kubeconfig"]).is_absolute():
-        problems.append("key hub.kubeconfig must be an absolute path: the place of the file in the pods of jobs")
+        problems.append("key hub.kubeconfig must be an absolute path: the path of the file in the pods of jobs")
     for secret, folder in values["jobs"]["secrets"].items():
         if not isinstance(folder, str) or not PurePosixPath(folder).is_absolute():
             problems.append(f"key jobs.secrets.{secret} must be an absolute path: the folder that the Secret is mounted at")

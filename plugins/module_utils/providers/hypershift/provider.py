@@ -95,7 +95,7 @@ class ClusterProvider(Provider):
         if len(name) > NAMESPACE_LIMIT or not LABEL.fullmatch(name):
             raise Invalid(
                 f"HyperShift would create the control plane in the namespace {name}, of both names: shorten or change them until that is a "
-                "name of at most 63 small letters, digits and dashes.",
+                "name of at most 63 lower-case letters, digits and dashes.",
                 ["name"],
             )
         if self.ref.kube.find("v1", "Namespace", name):
