@@ -23,3 +23,12 @@ def test_import_contract_covers_every_built_in_provider(contract_type: str) -> N
     covered = [contract.get("modules") or contract["protected_modules"] for contract in contracts if contract["type"] == contract_type]
     modules = {name.removeprefix(PROVIDERS) for names in covered for name in names}
     assert modules - {"objects", "resources"} == set(BUILT_IN)
+
+
+def test_every_other_file_of_the_package_is_protected_from_imports() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    protected = {name for contract in contracts if contract["type"] == "protected" for name in contract["protected_modules"]}
+    found = {path.stem for path in (ROOT / "plugins/module_utils/providers").iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert found - {"__init__", "__pycache__", "base", "factory", "model"} == {
+        name.removeprefix(PROVIDERS) for name in protected if name.startswith(PROVIDERS)
+    }
