@@ -134,7 +134,7 @@ class Manager:
         while not await asyncio.to_thread(self._ready):
             self._process.check()
             if asyncio.get_running_loop().time() > deadline:
-                raise ProcessDied(f"{self._name} is not ready after {READY_SECONDS} s. {self._process.obituary()}")
+                raise ProcessDied(f"{self._name} is not ready after {READY_SECONDS} s. {self._process.exit_report()}")
             await asyncio.sleep(0.2)
 
     async def stop(self) -> None:

@@ -131,7 +131,7 @@ class Cluster:
                 process.check()
             if asyncio.get_running_loop().time() > deadline:
                 raise ProcessDied(
-                    f"The API server of cluster {self.name} is not ready after {READY_SECONDS} s. {self._processes[-1].obituary()}"
+                    f"The API server of cluster {self.name} is not ready after {READY_SECONDS} s. {self._processes[-1].exit_report()}"
                 )
             await asyncio.sleep(0.1)
 

@@ -66,7 +66,7 @@ class Process:
 
     async def _watch(self, process: asyncio.subprocess.Process) -> None:
         await process.wait()
-        log.error("%s", self.obituary())
+        log.error("%s", self.exit_report())
 
     @property
     def pid(self) -> int | None:
@@ -80,9 +80,9 @@ class Process:
     def check(self) -> None:
         """Raise ProcessDied if the process has ended."""
         if self._process and self._process.returncode is not None:
-            raise ProcessDied(self.obituary())
+            raise ProcessDied(self.exit_report())
 
-    def obituary(self) -> str:
+    def exit_report(self) -> str:
         code = self._process.returncode if self._process else None
         if code is None:
             how = "is running"

@@ -65,4 +65,4 @@ class ObjectStore:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     return
             await asyncio.sleep(0.1)
-        raise ProcessDied(f"versitygw does not listen after {READY_SECONDS} s. {self._process.obituary()}")
+        raise ProcessDied(f"versitygw does not listen after {READY_SECONDS} s. {self._process.exit_report()}")

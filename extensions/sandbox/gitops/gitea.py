@@ -138,7 +138,7 @@ class GiteaService:
             if await asyncio.to_thread(_answers, port):
                 return
             await asyncio.sleep(0.2)
-        raise ProcessDied(f"gitea does not answer after {READY_SECONDS} s. {self._process.obituary()}")
+        raise ProcessDied(f"gitea does not answer after {READY_SECONDS} s. {self._process.exit_report()}")
 
 
 def token_of(output: str) -> str:

@@ -86,4 +86,4 @@ async def _until_listening(process: Process, port: int) -> None:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
         await asyncio.sleep(0.1)
-    raise ProcessDied(f"{process.name} does not listen after {READY_SECONDS} s. {process.obituary()}")
+    raise ProcessDied(f"{process.name} does not listen after {READY_SECONDS} s. {process.exit_report()}")

@@ -234,8 +234,8 @@ def test_a_crashed_process_is_named_with_its_log_and_up_restarts_it(commands: Co
     said = commands.run("status").stderr
     assert "kube-apiserver of hub has ended" in said and str(victim.log) in said
     assert victim.log.read_text().splitlines()[-1][:100] in said
-    obituary = "kube-apiserver was killed by SIGKILL"
-    until(lambda: obituary in commands.run("logs", "sandbox/supervisor").stdout, "the supervisor has logged it")
+    exit_report = "kube-apiserver was killed by SIGKILL"
+    until(lambda: exit_report in commands.run("logs", "sandbox/supervisor").stdout, "the supervisor has logged it")
 
     assert commands.run("up").returncode == 0
     assert commands.run("status").returncode == 0
