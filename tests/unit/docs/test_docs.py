@@ -89,7 +89,7 @@ ALLOWED = [
     ("extensions/sandbox/replication/groups.py", "mirrored", "synchronous storage mirrors volumes"),
     ("extensions/sandbox/replication/status.py", "mirrored", "the same"),
     ("tests/unit/sandbox/test_replication_status.py", "mirrored", "the same"),
-    ("tests/integration/gitops/test_workloads_standin.py", "mirror", "the host name of a registry mirror"),
+    ("tests/integration/sandbox/test_workloads_standin.py", "mirror", "the host name of a registry mirror"),
     ("tests/unit/gitops/test_flux_manifests.py", "mirror", "a web server with copies of manifests"),
     ("tests/unit/sandbox/test_workload_status.py", "mirror", "the host name of a registry mirror"),
     ("tests/integration/kube/test_client.py", "someone", "a host name"),

@@ -15,9 +15,9 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors imp
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease import SITE_NAMESPACE
 from ansible_collections.openfleet.clusters.plugins.module_utils.templates.catalogue import find_templates
 
-from ..support.chart_folder import ChartFolder, chart_folder
-from ..support.in_process import INSTALLED, act
-from ..support.orders import Orders
+from ...support.chart_folder import ChartFolder, chart_folder
+from ...support.in_process import INSTALLED, act
+from ...support.orders import Orders
 
 SETTINGS = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIG_MAP, "namespace": SITE_NAMESPACE}}
 TEMPLATE = """

@@ -25,7 +25,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors imp
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm import api as ocm_api
 from ansible_collections.openfleet.clusters.plugins.module_utils.providers.ocm.api import Access, OcmApi, segment
 
-from ...hostile_server import HARM, HEAD, flood, serving
+from ....hostile_server import HARM, HEAD, flood, serving
 
 PATIENCE = 20.0
 TOKEN = {"access_token": "access-1", "expires_in": 900}
