@@ -26,7 +26,7 @@ from .build import build
 from .gitops.access import Gitea, GitOpsAccess
 from .processes import read_json, tail, works_in
 from .screen import UserError
-from .supervisor import HUB, PACKAGE, Wanted
+from .supervisor import HUB, PACKAGE, DesiredState
 
 CLUSTER_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 # Each of these files describes processes.
@@ -113,27 +113,27 @@ class Sandbox:
         with self._exclusive():
             fresh = self.holder() is None
             crds = str(hypershift_crds.absolute()) if hypershift_crds else ""
-            new = Wanted(clusters=[HUB] if hub else [], port=port, status_only=status_only, hypershift_crds=crds)
-            wanted = new if fresh else Wanted.read(self.state)
+            new = DesiredState(clusters=[HUB] if hub else [], port=port, status_only=status_only, hypershift_crds=crds)
+            desired = new if fresh else DesiredState.read(self.state)
             if not fresh and (
-                (port and port != wanted.port) or (status_only and not wanted.status_only) or (crds and crds != wanted.hypershift_crds)
+                (port and port != desired.port) or (status_only and not desired.status_only) or (crds and crds != desired.hypershift_crds)
             ):
                 raise UserError(
                     "The sandbox is running with another port, mode or CRDs, which are chosen when it starts: end it first with `down`."
                 )
-            wanted.clusters += [name for name in (*new.clusters, *clusters) if name not in wanted.clusters]
-            wanted.s3 = wanted.s3 or s3 or replication
-            wanted.capi = wanted.capi or capi
-            wanted.replication = wanted.replication or replication
-            wanted.gitops = wanted.gitops or gitops
-            wanted.gitea = wanted.gitea or gitea
-            if unknown := [name for name in workloads if name not in wanted.clusters]:
+            desired.clusters += [name for name in (*new.clusters, *clusters) if name not in desired.clusters]
+            desired.s3 = desired.s3 or s3 or replication
+            desired.capi = desired.capi or capi
+            desired.replication = desired.replication or replication
+            desired.gitops = desired.gitops or gitops
+            desired.gitea = desired.gitea or gitea
+            if unknown := [name for name in workloads if name not in desired.clusters]:
                 raise UserError(f"No cluster is named {', '.join(unknown)}, so its workloads cannot run: start it with --cluster.")
-            wanted.workloads += [name for name in workloads if name not in wanted.workloads]
+            desired.workloads += [name for name in workloads if name not in desired.workloads]
             if fresh:
-                self._start(wanted, attached, meanwhile)
+                self._start(desired, attached, meanwhile)
             else:
-                self._ask(wanted, meanwhile)
+                self._ask(desired, meanwhile)
 
     def down(self, clusters: Sequence[str] = ()) -> None:
         """End the named clusters, or everything: then no process, no port and no file is left."""
@@ -141,12 +141,12 @@ class Sandbox:
             if not clusters:
                 self._end()
                 return
-            wanted = Wanted.read(self.state)
-            if unknown := [name for name in clusters if name == HUB or name not in wanted.clusters]:
+            desired = DesiredState.read(self.state)
+            if unknown := [name for name in clusters if name == HUB or name not in desired.clusters]:
                 raise UserError(f"No further cluster is named {', '.join(unknown)}: `openfleet-sandbox status` shows those that are.")
-            wanted.clusters = [name for name in wanted.clusters if name not in clusters]
-            wanted.workloads = [name for name in wanted.workloads if name not in clusters]
-            self._ask(wanted)
+            desired.clusters = [name for name in desired.clusters if name not in clusters]
+            desired.workloads = [name for name in desired.workloads if name not in clusters]
+            self._ask(desired)
 
     def holder(self) -> int | None:
         """The process id of the supervisor, from the kernel, which no stale file can contradict."""
@@ -227,13 +227,13 @@ class Sandbox:
         finally:
             os.close(parent)
 
-    def _start(self, wanted: Wanted, attached: bool, meanwhile: Callable[[Path], None] | None) -> None:
+    def _start(self, desired: DesiredState, attached: bool, meanwhile: Callable[[Path], None] | None) -> None:
         """Start the supervisor in a fresh folder; on failure nothing is left of either."""
         self._clear()
         self.state.mkdir(mode=0o700)
         (self.state / "sandbox.lock").touch()
-        wanted.request = secrets.token_hex(8)
-        wanted.write(self.state)
+        desired.request = secrets.token_hex(8)
+        desired.write(self.state)
         try:
             with open(self.state / "supervisor.log", "ab") as log:
                 self._supervisor = subprocess.Popen(
@@ -243,20 +243,20 @@ class Sandbox:
                     stderr=log,
                     start_new_session=True,
                 )
-            self._until_answered(wanted.request, meanwhile)
+            self._until_answered(desired.request, meanwhile)
         except BaseException:
             self._end()
             raise
 
-    def _ask(self, wanted: Wanted, meanwhile: Callable[[Path], None] | None = None) -> None:
-        """Write the wanted state, signal the supervisor, and wait until it has reconciled it."""
+    def _ask(self, desired: DesiredState, meanwhile: Callable[[Path], None] | None = None) -> None:
+        """Write the desired state, signal the supervisor, and wait until it has reconciled it."""
         holder = self.holder()
         if holder is None:
             raise UserError(f"The sandbox's supervisor has ended; the end of its log:\n{tail(self.state / 'supervisor.log')}")
-        wanted.request = secrets.token_hex(8)
-        wanted.write(self.state)
+        desired.request = secrets.token_hex(8)
+        desired.write(self.state)
         os.kill(holder, signal.SIGHUP)
-        self._until_answered(wanted.request, meanwhile)
+        self._until_answered(desired.request, meanwhile)
 
     def _until_answered(self, request: str, meanwhile: Callable[[Path], None] | None) -> None:
         def answer() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The process that owns a sandbox: it starts what `wanted.json` asks for, watches the processes, and ends them with itself.
+"""The process that owns a sandbox: it starts what `desired.json` asks for, watches the processes, and ends them with itself.
 
 SIGHUP makes it reconcile again, SIGTERM and SIGINT end it; with --attached the end of its standard input ends it too, which is
 the end of the process that started it. It restarts nothing by itself: a crash is recorded, and the next `up` restarts the process.
@@ -37,8 +37,8 @@ PACKAGE = __package__
 
 
 @dataclass
-class Wanted:
-    """The wanted state of the sandbox; `request` identifies the command that wrote it."""
+class DesiredState:
+    """The desired state of the sandbox; `request` identifies the command that wrote it."""
 
     request: str = ""
     clusters: list[str] = field(default_factory=lambda: [HUB])
@@ -53,16 +53,16 @@ class Wanted:
     hypershift_crds: str = ""
 
     @classmethod
-    def read(cls, state: Path) -> Wanted:
+    def read(cls, state: Path) -> DesiredState:
         known = {field.name for field in fields(cls)}
-        return cls(**{name: value for name, value in read_json(state / "wanted.json").items() if name in known})
+        return cls(**{name: value for name, value in read_json(state / "desired.json").items() if name in known})
 
     def write(self, state: Path) -> None:
-        write_json(state / "wanted.json", asdict(self))
+        write_json(state / "desired.json", asdict(self))
 
 
 class Supervisor:
-    """Reconciles the sandbox in `state` with the wanted state."""
+    """Reconciles the sandbox in `state` with the desired state."""
 
     def __init__(self, state: Path) -> None:
         self._state = state
@@ -100,60 +100,60 @@ class Supervisor:
     async def _work(self) -> None:
         while True:
             self._changed.clear()
-            wanted = Wanted.read(self._state)
+            desired = DesiredState.read(self._state)
             error = ""
             try:
-                await self._reconcile(wanted)
+                await self._reconcile(desired)
             except UserError as problem:
                 error = str(problem)
                 log.error("%s", error)
             except Exception as problem:
                 error = f"The sandbox cannot start: {problem}"
                 log.exception("unexpected")
-            write_json(self._state / "sandbox.json", {"answered": wanted.request, "error": error})
+            write_json(self._state / "sandbox.json", {"answered": desired.request, "error": error})
             if error and not self._clusters:
                 return
             await self._changed.wait()
 
-    async def _reconcile(self, wanted: Wanted) -> None:
-        for name in [name for name in self._clusters if name not in wanted.clusters]:
+    async def _reconcile(self, desired: DesiredState) -> None:
+        for name in [name for name in self._clusters if name not in desired.clusters]:
             if name in self._workloads:
                 await self._workloads.pop(name).stop()
             await self._clusters.pop(name).remove()
         binaries = gobuild.programs(gobuild.KUBERNETES)
-        for name in wanted.clusters:
-            port = wanted.port if name == HUB else 0
+        for name in desired.clusters:
+            port = desired.port if name == HUB else 0
             cluster = self._clusters.get(name) or Cluster(name, self._state / "clusters" / name, binaries, port)
             if not cluster.running:
                 log.info("starting cluster %s", name)
                 await cluster.start()
                 self._clusters[name] = cluster
                 if name == HUB:
-                    hypershift = crds_in(Path(wanted.hypershift_crds)) if wanted.hypershift_crds else upstream.hypershift_crds()
+                    hypershift = crds_in(Path(desired.hypershift_crds)) if desired.hypershift_crds else upstream.hypershift_crds()
                     await cluster.install_crds("crds.json", [*crds_in(COLLECTION_CRDS), *hypershift, load_crd(AGENTS_CRD)])
                     await cluster.apply("site.json", site_objects())
         if HUB in self._clusters and not (self._standin and self._standin.running):
-            await self._start_standin(self._clusters[HUB], wanted.status_only)
-        await self._reconcile_services(wanted)
+            await self._start_standin(self._clusters[HUB], desired.status_only)
+        await self._reconcile_services(desired)
 
-    async def _reconcile_services(self, wanted: Wanted) -> None:
+    async def _reconcile_services(self, desired: DesiredState) -> None:
         """What runs beside the clusters."""
-        if wanted.s3 and not (self._store and self._store.running):
+        if desired.s3 and not (self._store and self._store.running):
             self._store = self._store or ObjectStore(self._state / "s3", gobuild.programs(gobuild.S3))
             await self._store.start()
-        if wanted.replication and self._store:
+        if desired.replication and self._store:
             clusters = [cluster for name, cluster in self._clusters.items() if name != HUB]
             await self._replication.start(clusters, self._store)
-        if wanted.gitops and not (self._gitops and self._gitops.running):
+        if desired.gitops and not (self._gitops and self._gitops.running):
             self._gitops = self._gitops or GitOpsServices(self._state / "gitops", gobuild.programs(gobuild.REGISTRY))
             await self._gitops.start()
-        if wanted.gitea and not (self._gitea and self._gitea.running):
+        if desired.gitea and not (self._gitea and self._gitea.running):
             self._gitea = self._gitea or GiteaService(self._state / "gitea", gobuild.programs(gobuild.GITEA))
             await self._gitea.start()
-        for name in [name for name in wanted.workloads if name in self._clusters]:
+        for name in [name for name in desired.workloads if name in self._clusters]:
             standin = self._workloads.setdefault(name, WorkloadsStandin(self._clusters[name], self._state / "workloads" / name))
             await standin.start()
-        if wanted.capi and not (self._cluster_api and self._cluster_api.running):
+        if desired.capi and not (self._cluster_api and self._cluster_api.running):
             programs = gobuild.programs(gobuild.CLUSTER_API)
             self._cluster_api = self._cluster_api or ClusterApi(self._state / "capi", self._clusters[HUB], programs)
             await self._cluster_api.start()

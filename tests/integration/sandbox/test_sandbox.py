@@ -198,7 +198,7 @@ def test_the_chosen_port_is_the_hubs(commands: Commands) -> None:
 @pytest.mark.parametrize("garbage", ["", "{", "[1, 2]", "\x00\xff"])
 def test_a_corrupt_state_folder_is_created_again(commands: Commands, garbage: str) -> None:
     (commands.state / "clusters" / "hub").mkdir(parents=True)
-    for name in ("sandbox.lock", "wanted.json", "sandbox.json", "clusters/hub/cluster.json", "clusters/hub/kubeconfig"):
+    for name in ("sandbox.lock", "desired.json", "sandbox.json", "clusters/hub/cluster.json", "clusters/hub/kubeconfig"):
         (commands.state / name).write_text(garbage)
     result = commands.run("up")
     assert result.returncode == 0, result.stderr
@@ -208,7 +208,7 @@ def test_a_corrupt_state_folder_is_created_again(commands: Commands, garbage: st
 def test_files_spoilt_under_a_running_sandbox_do_not_keep_it_from_ending(commands: Commands) -> None:
     assert commands.run("up").returncode == 0
     ports = ports_of(commands.sandbox)
-    for name in ("wanted.json", "sandbox.json", "clusters/hub/cluster.json"):
+    for name in ("desired.json", "sandbox.json", "clusters/hub/cluster.json"):
         (commands.state / name).write_text("{")
     assert commands.run("down").returncode == 0
     assert_nothing_is_left(commands, ports)

@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox import gobuild, upstream
 from ansible_collections.openfleet.clusters.extensions.sandbox.cluster import Cluster
 from ansible_collections.openfleet.clusters.extensions.sandbox.crds import AGENTS_CRD, COLLECTION_CRDS, crds_in, load_crd
-from ansible_collections.openfleet.clusters.extensions.sandbox.supervisor import Supervisor, Wanted
+from ansible_collections.openfleet.clusters.extensions.sandbox.supervisor import DesiredState, Supervisor
 
 Definitions = list[dict[str, Any]]
 
@@ -48,8 +48,8 @@ def test_hub_gets_the_crds_of_the_collection_and_those_of_hypershift_or_of_a_fol
     folder.mkdir()
     for name in ("first", "second"):
         (folder / f"{name}.yaml").write_text(json.dumps(crd(f"{name}.of.the.folder")), encoding="utf-8")
-    wanted = Wanted(hypershift_crds=str(folder) if from_folder else "")
-    asyncio.run(Supervisor(tmp_path / "state")._reconcile(wanted))  # noqa: SLF001 - the rest of it needs a process
+    desired = DesiredState(hypershift_crds=str(folder) if from_folder else "")
+    asyncio.run(Supervisor(tmp_path / "state")._reconcile(desired))  # noqa: SLF001 - the rest of it needs a process
     collection = [definition["metadata"]["name"] for definition in crds_in(COLLECTION_CRDS)]
     assert {"clusterorders.cloudkit.openshift.io", "clusterregistries.ramendr.openshift.io"} <= set(collection)
     others = ["first.of.the.folder", "second.of.the.folder"] if from_folder else ["of.the.module"]
