@@ -1,6 +1,6 @@
 """`make demo-dr`: a workload survives the loss of its cluster and comes home again, on two clusters without a hub.
 
-A rulebook on each cluster does all the work, and playbooks ask for it; the demo kills, writes data, and shows what has survived.
+A rulebook on each cluster does all the work, and playbooks request it; the demo kills, writes data, and shows what has survived.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def ask(clusters: DrClusters, playbook: str, cluster: str, **variables: Any) -> 
     given = [f"{name}={value}" if isinstance(value, str) else json.dumps({name: value}) for name, value in wanted.items()]
     options = " ".join(f"-e {shlex.quote(each)}" for each in given)
     heading(f"$ ansible-playbook openfleet.clusters.{playbook} {options}")
-    clusters.mark(f"{playbook} is asked for")
+    clusters.mark(f"{playbook} is requested")
     with stage(f"{playbook} by one command on {cluster}") as shown:
         clusters.run_playbook(shown, playbook, cluster, wanted)
 

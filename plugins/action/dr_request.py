@@ -13,10 +13,10 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import DocumentStore, WorkloadRef
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import read_lock
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr import ask
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.copies import Ask
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr import drpc_requests
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.copies import RequestSpec
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.kinds import DRPC, RAMEN
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.observe import asked_of
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.observe import accepted_request
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.readers import read_intent
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.reconcile import would_do
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import State
@@ -38,17 +38,17 @@ class ActionModule(DrAction):
     def recover(self, kube: Kube, store: ObjectStore, parameters: dict[str, Any]) -> dict[str, Any]:
         workload, request = WorkloadRef(parameters["namespace"], parameters["name"]), parameters["request"]
         drpc = self._find(kube, workload)
-        if drpc is None and request not in (ask.PROTECT, ask.UNPROTECT):
+        if drpc is None and request not in (drpc_requests.PROTECT, drpc_requests.UNPROTECT):
             raise NotFound(f"This cluster has no DRPlacementControl {workload}: check the name, or protect the workload first.")
-        if request == ask.UNPROTECT:
+        if request == drpc_requests.UNPROTECT:
             change, changed = {}, drpc is not None and "deletionTimestamp" not in drpc["metadata"]
         elif drpc is None:
-            change, changed = ask.new_drpc(workload.namespace, workload.name, parameters)["spec"], True
+            change, changed = drpc_requests.new_drpc(workload.namespace, workload.name, parameters)["spec"], True
         else:
             document = self.state(store, workload)
             state = State.from_document(document)
-            change = ask.spec_change(request, drpc, state, parameters)
-            ask.check_effect(request, drpc, change, asked_of(document.intent), state)
+            change = drpc_requests.spec_change(request, drpc, state, parameters)
+            drpc_requests.check_effect(request, drpc, change, accepted_request(document.intent), state)
             changed = bool(change)
         result: dict[str, Any] = {"changed": changed, "spec": change, "diff": _diff(drpc, change)}
         if self.check_mode:
@@ -60,10 +60,10 @@ class ActionModule(DrAction):
         return result | {"placement": self._info(kube, store, workload)}
 
     def _change(self, kube: Kube, workload: WorkloadRef, drpc: Object | None, parameters: dict[str, Any], change: Object) -> None:
-        if parameters["request"] == ask.UNPROTECT:
+        if parameters["request"] == drpc_requests.UNPROTECT:
             kube.delete(drpc or {})
         elif drpc is None:
-            kube.create(ask.new_drpc(workload.namespace, workload.name, parameters), strict=True)
+            kube.create(drpc_requests.new_drpc(workload.namespace, workload.name, parameters), strict=True)
         else:
             # A CRD without dryRun would drop it: the test failover would be a failover.
             kube.patch(drpc, {"spec": change}, checked=False, strict=True)
@@ -71,17 +71,17 @@ class ActionModule(DrAction):
     def _plan(self, kube: Kube, store: ObjectStore, parameters: dict[str, Any], drpc: Object | None, change: Object) -> Object:
         workload = WorkloadRef(parameters["namespace"], parameters["name"])
         if drpc is None:
-            return {"plan": ["create the DRPlacementControl"] if parameters["request"] == ask.PROTECT else [], "obstacles": []}
-        deleting = parameters["request"] == ask.UNPROTECT
+            return {"plan": ["create the DRPlacementControl"] if parameters["request"] == drpc_requests.PROTECT else [], "obstacles": []}
+        deleting = parameters["request"] == drpc_requests.UNPROTECT
         copy = read_intent(drpc)
         planned = self.reconciler(kube, store, parameters).plan(
-            workload, lambda intent: replace(intent, deleting=True) if deleting else ask.with_change(intent, copy, change)
+            workload, lambda intent: replace(intent, deleting=True) if deleting else drpc_requests.with_change(intent, copy, change)
         )
         if planned is None:
             return {"plan": [], "obstacles": []}
         view, steps = planned
         passed, actions, obstacles = would_do(steps)
-        unread = [] if deleting or not change or view.state.is_deleted else ask.unread(view.recorded, copy)
+        unread = [] if deleting or not change or view.state.is_deleted else drpc_requests.unread(view.recorded, copy)
         return {"plan": [*passed, *actions], "obstacles": unread + obstacles}
 
     def _wait(self, kube: Kube, store: ObjectStore, workload: WorkloadRef, parameters: dict[str, Any]) -> Object:
@@ -94,12 +94,16 @@ class ActionModule(DrAction):
                 display.display(current)
                 shown = current
             if drpc is None:
-                return {} if parameters["request"] == ask.UNPROTECT else {"failed": True, "msg": f"{workload} was deleted meanwhile."}
-            copy, asked, state = read_intent(drpc), asked_of(document.intent), State.from_document(document)
-            if parameters["request"] != ask.UNPROTECT:
-                if ask.is_done(parameters["request"], Ask.of(copy), asked, state):
+                return (
+                    {}
+                    if parameters["request"] == drpc_requests.UNPROTECT
+                    else {"failed": True, "msg": f"{workload} was deleted meanwhile."}
+                )
+            copy, accepted, state = read_intent(drpc), accepted_request(document.intent), State.from_document(document)
+            if parameters["request"] != drpc_requests.UNPROTECT:
+                if drpc_requests.is_done(parameters["request"], RequestSpec.of(copy), accepted, state):
                     return {}
-                if why := ask.superseded(asked, copy):
+                if why := drpc_requests.superseded(accepted, copy):
                     return {"failed": True, "msg": why}
             if time.monotonic() > deadline:
                 return {"failed": True, "msg": f"Not done after {parameters['wait_timeout']:g} s: {current}"}

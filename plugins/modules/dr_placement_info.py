@@ -95,8 +95,8 @@ placements:
         Otherwise null.
       type: dict
       returned: always
-    asked:
-      description: What people ask for, with its C(number), and the C(cluster) whose copy asked for it. Null before the
+    requested:
+      description: The request in effect, with its C(number), and the C(cluster) whose copy made it. Null before the
         first.
       type: dict
       returned: always

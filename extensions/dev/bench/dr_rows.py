@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import WorkloadRef
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.ask import new_drpc
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.drpc_requests import new_drpc
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.settings import TIMEOUT
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import connect
 

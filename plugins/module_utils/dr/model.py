@@ -21,7 +21,7 @@ from .vrg import VRG, StorageTarget
 
 @dataclass(frozen=True)
 class Intent:
-    """What a person asks for with a DRPlacementControl."""
+    """What a user requests with a DRPlacementControl."""
 
     namespace: str
     name: str
@@ -38,7 +38,7 @@ class Intent:
     volsync: Object | None = None
     group: str = ""
     network_mapping: str = ""  # a ConfigMap with addresses to translate
-    disputed: bool = False  # copies ask for different things, and which is newer is not known
+    disputed: bool = False  # copies request different things, and which is newer is not known
 
     @property
     def discovered(self) -> bool:
@@ -64,7 +64,7 @@ class Member:
     region: str = ""
     s3_profile: str = ""
     fenced: bool = False  # the condition, for the current generation
-    fencing: bool = False  # asked for, or there
+    fencing: bool = False  # requested, or there
     deleting: bool = False
     maintenance: frozenset[StorageTarget] = frozenset()  # the storage systems with an active maintenance mode
 
@@ -127,7 +127,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class GroupMember:
-    """Another DRPlacementControl of the same consistency group, and what it asks for."""
+    """Another DRPlacementControl of the same consistency group, and what it requests."""
 
     name: str
     action: str
@@ -160,7 +160,7 @@ class Observations:
     neighbors: tuple[Neighbor, ...] = ()  # read only before the first deployment
 
     def answer(self, cluster: str) -> Answer:
-        return self.vrgs.get(cluster) or Unreachable("it was not asked")
+        return self.vrgs.get(cluster) or Unreachable("no request was sent")
 
     def answered(self, cluster: str) -> bool:
         return isinstance(self.answer(cluster), Found | Absent)

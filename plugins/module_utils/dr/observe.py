@@ -19,7 +19,7 @@ from ..kube.client import Kube
 from ..kube.errors import NotFound
 from ..s3.store import ObjectStore
 from .answers import Answer, Found, ListAnswer, Listed, Unauthorized, Unknown, Unreachable
-from .copies import Asked
+from .copies import AcceptedRequest
 from .interfaces import Decision, ObjectRef
 from .kinds import DR_CLUSTER, DR_POLICY, DRPC, RAMEN
 from .kinds import VRG as VRG_KIND
@@ -65,7 +65,7 @@ class Observer:
 
     def find_copies(self, clusters: Sequence[str]) -> list[Object]:
         """The copies of the DRPlacementControl on these clusters."""
-        (answers,) = self._ask_all(clusters, [lambda names: self._access.reader.get(names, self._ref(DRPC))])
+        (answers,) = self._read_all(clusters, [lambda names: self._access.reader.get(names, self._ref(DRPC))])
         return [answer.item for answer in answers.values() if isinstance(answer, Found)]
 
     def own_copy(self) -> Object | None:
@@ -85,7 +85,7 @@ class Observer:
         found = read_policy(validate(policy, {cluster["metadata"]["name"] for cluster in clusters}), clusters)
         return found if recent or not found.synchronous else with_fences(found, self._fences(found.clusters))
 
-    def members(self, clusters: Sequence[str], own: Object | None, intent: Intent | None, recorded: Asked) -> Observed:
+    def members(self, clusters: Sequence[str], own: Object | None, intent: Intent | None, recorded: AcceptedRequest) -> Observed:
         """Everything of all members, at once. `recorded` says which of them this cluster was."""
         reader, direct = self._access.reader, self._access.mode == DIRECT
         namespaces = intent.namespaces if intent else (self._workload.namespace,)
@@ -96,7 +96,7 @@ class Observer:
         # A hub starts and stops workloads by their placement, and its views are of single objects.
         for namespace in namespaces if direct else ():
             reads += [lambda names, kind=kind, space=namespace: reader.list(names, APPS, kind, space) for kind in KINDS]  # type: ignore[misc]
-        vrgs, copies, *lists = self._ask_all(clusters, reads)
+        vrgs, copies, *lists = self._read_all(clusters, reads)
         silent = {name: vrgs[name] for name in clusters if name in self._silent}
         found = {name: answer.item for name, answer in copies.items() if isinstance(answer, Found)}
         name = _own_name(own, found, silent, recorded)
@@ -130,7 +130,7 @@ class Observer:
         )
 
     def silence(self, cluster: str, why: Unknown) -> None:
-        """Ask the cluster no more in this reconcile."""
+        """Send the cluster no more requests in this reconcile."""
         self._silent[cluster] = why
 
     def _policy(self, name: str) -> tuple[Object, list[Object]]:
@@ -144,7 +144,7 @@ class Observer:
         if self._access.mode != DIRECT:
             return []
         reader, refs = self._access.reader, [ObjectRef(RAMEN, DR_CLUSTER, "", name) for name in clusters]
-        answers = self._ask_all(clusters, [lambda names, ref=ref: reader.get(names, ref) for ref in refs])  # type: ignore[misc]
+        answers = self._read_all(clusters, [lambda names, ref=ref: reader.get(names, ref) for ref in refs])  # type: ignore[misc]
         return [answer.item for each in answers for answer in each.values() if isinstance(answer, Found)]
 
     def _newest(self, policy: Policy) -> tuple[VRG | None, str]:
@@ -157,31 +157,30 @@ class Observer:
             return ()
         found = [read_intent(item) for item in self._kube.list_all(RAMEN, DRPC, label_selector=f"{GROUP_LABEL}={intent.group}")]
         others = [item for item in found if (item.namespace, item.name) != (intent.namespace, intent.name)]
-        return tuple(
-            GroupMember(f"{item.namespace}/{item.name}", asked.action, asked.target) for item in others for asked in (self._asked(item),)
-        )
+        return tuple(GroupMember(f"{other.namespace}/{other.name}", other.action, other.target) for other in map(self._in_effect, others))
 
-    def _asked(self, intent: Intent) -> Intent:
-        asked = asked_of(recorded_state(self._store, intent).intent)
-        return asked.apply_to(intent) if asked.number else intent
+    def _in_effect(self, intent: Intent) -> Intent:
+        """The intent with the request in effect instead of that of this copy."""
+        accepted = accepted_request(recorded_state(self._store, intent).intent)
+        return accepted.apply_to(intent) if accepted.number else intent
 
-    def _ask_all(self, clusters: Sequence[str], reads: Iterable[Callable[[Sequence[str]], Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    def _read_all(self, clusters: Sequence[str], reads: Iterable[Callable[[Sequence[str]], Mapping[str, Any]]]) -> list[dict[str, Any]]:
         with ThreadPoolExecutor(8) as threads:
-            results = list(threads.map(lambda read: self._ask(clusters, read), reads))
+            results = list(threads.map(lambda read: self._read(clusters, read), reads))
         # What one of the reads did not get counts for all: the cluster is not known as a whole.
         for answers in results:
             self._silent |= {name: answer for name, answer in answers.items() if isinstance(answer, (Unreachable, Unauthorized))}
         return [answers | {name: why for name, why in self._silent.items() if name in clusters} for answers in results]
 
-    def _ask(self, clusters: Sequence[str], read: Callable[[Sequence[str]], Mapping[str, Any]]) -> dict[str, Any]:
-        asked = [name for name in clusters if name not in self._silent]
-        return {**{name: self._silent[name] for name in clusters if name in self._silent}, **(read(asked) if asked else {})}
+    def _read(self, clusters: Sequence[str], read: Callable[[Sequence[str]], Mapping[str, Any]]) -> dict[str, Any]:
+        reachable = [name for name in clusters if name not in self._silent]
+        return {**{name: self._silent[name] for name in clusters if name in self._silent}, **(read(reachable) if reachable else {})}
 
     def _ref(self, kind: str) -> ObjectRef:
         return ObjectRef(RAMEN, kind, self._workload.namespace, self._workload.name)
 
 
-def _own_name(own: Object | None, found: Mapping[str, Object], silent: Collection[str], recorded: Asked) -> str:
+def _own_name(own: Object | None, found: Mapping[str, Object], silent: Collection[str], recorded: AcceptedRequest) -> str:
     """The member that is this cluster: its copy is the same. One that does not answer is the one that it was before."""
     if not own:
         return OWN
@@ -190,14 +189,14 @@ def _own_name(own: Object | None, found: Mapping[str, Object], silent: Collectio
     return next((name for name, item in found.items() if item["metadata"]["uid"] == uid), known if known in silent else OWN)
 
 
-def asked_of(intent: Mapping[str, Any]) -> Asked:
+def accepted_request(intent: Mapping[str, Any]) -> AcceptedRequest:
     """The request in the content of a state."""
-    return Asked.from_content(intent.get("asked") or {})
+    return AcceptedRequest.from_content(intent.get("accepted_request") or {})
 
 
-def bare_policy(asked: Asked, state: State) -> Policy:
+def bare_policy(accepted: AcceptedRequest, state: State) -> Policy:
     """The members of a protection whose DRPlacementControl is gone, as far as they matter to its end."""
-    names = sorted({name for name in asked.seen if name} | set(state.leftovers))
+    names = sorted({name for name in accepted.observed_copies if name} | set(state.leftovers))
     return Policy("", tuple(Member(name) for name in names))
 
 
@@ -209,7 +208,7 @@ def _controllers(
     claims = protected_claims(VRG.from_object(answer.item) for answer in vrgs.values() if isinstance(answer, Found))
     result = {}
     for name in clusters:
-        answers = [answers.get(name, Unreachable("it was not asked")) for answers in lists]
+        answers = [answers.get(name, Unreachable("no request was sent")) for answers in lists]
         items = [item for answer in answers if isinstance(answer, Listed) for item in answer.items]
         if all(isinstance(answer, Listed) for answer in answers):
             result[name] = tuple(item for item in items if belongs(item, intent.pvc_selector, claims))

@@ -23,7 +23,7 @@ from ..s3.errors import Fenced, StaleRevision
 from ..s3.store import ObjectStore
 from .act import Acted, Actor, SupersededError, describe
 from .answers import Found
-from .copies import CONDITION, Asked, accept, standing
+from .copies import CONDITION, AcceptedRequest, accept, standing
 from .drpc_status import release, show, status_of
 from .machine.conditions import conditions
 from .machine.context import Context
@@ -31,7 +31,7 @@ from .machine.rebuild import is_rebuilt
 from .machine.step import step, sweep_leftovers
 from .model import ConditionState, Intent, Observations, Policy, Step
 from .modes import Access
-from .observe import Observed, Observer, asked_of, bare_policy
+from .observe import Observed, Observer, accepted_request, bare_policy
 from .policies import validate
 from .readers import read_ended_epoch, read_intent
 from .settings import DIRECT
@@ -50,8 +50,8 @@ class View:
 
     document: StateDocument
     state: State
-    recorded: Asked
-    asked: Asked
+    recorded: AcceptedRequest
+    accepted: AcceptedRequest
     own: Object | None
     drpc: Object | None  # the copy that the fields come from which are no request
     observed: Observed
@@ -62,11 +62,11 @@ class View:
 
     @property
     def is_changed(self) -> bool:
-        return self.step.state != self.state or self.asked != self.recorded
+        return self.step.state != self.state or self.accepted != self.recorded
 
     def changes(self) -> Object:
         changes = self.step.state.to_changes()
-        changes["intent"]["asked"] = self.asked.to_content()
+        changes["intent"]["accepted_request"] = self.accepted.to_content()
         return changes
 
     @property
@@ -222,7 +222,7 @@ class Reconciler:
             parts.append(actor.delete_copies(view.outdated, view.state.leftovers))
             if view.own and view.releases_own and not view.state.is_deleted:
                 parts.append(Acted(["delete the DRPlacementControl of an earlier protection"] if release(self._kube, view.own) else []))
-        if view.state.uid and view.drpc and not view.asked.deleting:
+        if view.state.uid and view.drpc and not view.accepted.deleting:
             parts.append(actor.spread(_spec(view, view.drpc), view.drpc["metadata"].get("labels") or {}))
         acted = Acted()
         for part in parts:
@@ -272,24 +272,35 @@ class _Run:
     def view(self) -> View | None:
         """None if no cluster that answers has the DRPlacementControl, and none is needed any more."""
         document = self.states.read()
-        state, recorded = State.from_document(document), asked_of(document.intent)
+        state, recorded = State.from_document(document), accepted_request(document.intent)
         own = self.observer.own_copy()
         base = self._base(own, state, recorded)
         policy = self.policy(base, state) if base else bare_policy(recorded, state)
         observed = self.observer.members(policy.clusters, own, read_intent(base) if base else None, recorded)
-        asked = accept(recorded, observed.intents, ended=state.is_deleted)
+        accepted = accept(recorded, observed.intents, ended=state.is_deleted)
         if base is None and not (state.is_deleted or state.phase == Phase.DELETING):
             return None
-        intent = asked.apply_to(read_intent(base) if base else Intent(self.workload.namespace, self.workload.name, state.uid, asked.number))
+        shown = read_intent(base) if base else Intent(self.workload.namespace, self.workload.name, state.uid, accepted.number)
+        intent = accepted.apply_to(shown)
         observations = self.observer.observations(observed, base or self.stub(), intent, state, policy)
         # What a member had left is deleted before the copy that still stands for it.
-        left = state.is_deleted and asked == recorded and (own is None or observed.own in state.leftovers)
+        left = state.is_deleted and accepted == recorded and (own is None or observed.own in state.leftovers)
         decide = sweep_leftovers if left else step
         return View(
-            document, state, recorded, asked, own, base, observed, intent, policy, observations, decide(intent, state, observations, policy)
+            document,
+            state,
+            recorded,
+            accepted,
+            own,
+            base,
+            observed,
+            intent,
+            policy,
+            observations,
+            decide(intent, state, observations, policy),
         )
 
-    def _base(self, own: Object | None, state: State, recorded: Asked) -> Object | None:
+    def _base(self, own: Object | None, state: State, recorded: AcceptedRequest) -> Object | None:
         """This cluster's copy, else that of another member. After the end of a protection, one of the next protection first."""
         outdated = {*recorded.retired, *(recorded.uids if state.is_deleted else ())}
         if own and own["metadata"]["uid"] not in outdated:
@@ -310,8 +321,8 @@ class _Run:
 
 def _spec(view: View, drpc: Object) -> Object:
     """The spec of a new copy: with the request that counts."""
-    ask = view.asked.ask
-    request = {"action": ask.action, "preferredCluster": ask.preferred, "failoverCluster": ask.failover, "dryRun": ask.dry_run}
+    spec = view.accepted.spec
+    request = {"action": spec.action, "preferredCluster": spec.preferred, "failoverCluster": spec.failover, "dryRun": spec.dry_run}
     others = {name: value for name, value in drpc["spec"].items() if name not in request}
     return others | {name: value for name, value in request.items() if value}
 

@@ -29,7 +29,7 @@ class Request:
     target: str
     stage: str
     origin: str = ""  # the cluster that may be primary when the request begins
-    generation: int = 0  # of the DRPlacementControl that asks for it
+    generation: int = 0  # of the DRPlacementControl that requests it
     started_at: str = ""
     demoted: bool = False  # from here on it cannot be taken back
     promoted: bool = False
@@ -72,7 +72,7 @@ class State:
     moved_at: str = ""  # PeerReady needs a sync that is newer, on the clock of the new home
     started_at: str = ""
     duration: int = 0  # of the last request, in seconds
-    storage: tuple[StorageTarget, ...] = ()  # of the home's volumes: a failover must not ask a dead site for it
+    storage: tuple[StorageTarget, ...] = ()  # of the home's volumes: a failover must not read it from a dead site
     leftovers: tuple[str, ...] = ()  # clusters that may still have objects of an earlier protection
     paused_generation: int = 0  # of the DRPlacementControl when the state could not be rebuilt
     waiting: tuple[tuple[str, str], ...] = ()  # gates and since when
@@ -85,7 +85,7 @@ class State:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the workload has its home, and nothing is asked for."""
+        """Whether the workload has its home, and nothing is requested."""
         return bool(self.home) and self.request is None
 
     @property

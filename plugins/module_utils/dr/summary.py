@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Where a workload stands, for people to read: what, where, who leads, which step, since when, what it waits for. Pure."""
+"""The state of a workload, human-readable: what, where, who leads, which step, since when, what it waits for. Pure."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from ..common.types import Object
 from ..coordination.documents import WorkloadRef
 from ..coordination.lease import LockRecord
 from ..coordination.state import State as StateDocument
-from .copies import Asked
+from .copies import AcceptedRequest
 from .model import Step
-from .observe import asked_of
+from .observe import accepted_request
 from .reconcile import ACTION_REFUSED, Result, would_do
 from .state import State
 
 
 def placement_info(workload: WorkloadRef, lock: LockRecord, document: StateDocument, drpc: Object | None) -> Object:
     """From the bucket, and from this cluster's copy of the DRPlacementControl. It has no secrets."""
-    state, asked = State.from_document(document), asked_of(document.intent)
+    state, accepted = State.from_document(document), accepted_request(document.intent)
     shown = {item["type"]: item for item in ((drpc or {}).get("status") or {}).get("conditions") or []}
     waiting = shown.get("Waiting", {})
     # The copy may still show a gate that is open now.
@@ -30,7 +30,7 @@ def placement_info(workload: WorkloadRef, lock: LockRecord, document: StateDocum
         "home": state.home,
         "decision": {"cluster": state.decision.cluster, "retained": state.decision.retained, "reason": state.decision.reason},
         "request": _request(state),
-        "asked": _asked(asked),
+        "requested": _requested(accepted),
         "leader": lock.holder,
         "epoch": lock.epoch,
         "revision": state.revision,
@@ -115,10 +115,10 @@ def diff_of(before: Object, after: Object) -> Object:
     return {"before_header": header, "after_header": header, "before": text(before, []), "after": text(after, after["actions"])}
 
 
-def _asked(asked: Asked) -> Object | None:
-    if not asked.number:
+def _requested(accepted: AcceptedRequest) -> Object | None:
+    if not accepted.number:
         return None
-    return {"number": asked.number, "for": "deletion" if asked.deleting else str(asked.ask), "cluster": asked.cluster}
+    return {"number": accepted.number, "for": "deletion" if accepted.deleting else str(accepted.spec), "cluster": accepted.cluster}
 
 
 def _request(state: State) -> Object | None:

@@ -26,7 +26,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.do
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import History
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.gates import GATES
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.modes import Modes
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.observe import asked_of
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.observe import accepted_request
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import State
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import KubeError
@@ -142,17 +142,17 @@ class Site:
         """Whether the workload is at home, its peer is ready, and both copies were read under the current request."""
         try:
             document = self.dr.state()
-            state, asked = State.from_document(document), asked_of(document.intent)
+            state, accepted = State.from_document(document), accepted_request(document.intent)
             groups = {name: self.dr.application.get(name)["spec"]["replicationState"] for name in self.dr.sites}
             running = [name for name in self.dr.sites if self.dr.application.app.runs(self.dr.sites[name].kube)]
         except (KubeError, S3Error, KeyError):
             return False
-        read = {name: asked.seen[name].number for name in self.dr.sites if name in asked.seen}
+        read = {name: accepted.observed_copies[name].number for name in self.dr.sites if name in accepted.observed_copies}
         return (
             (state.request, state.home, state.peer_ready) == (None, target, True)
             and groups == {name: "primary" if name == target else "secondary" for name in self.dr.sites}
             and running == [target]
-            and read == dict.fromkeys(self.dr.sites, asked.number)
+            and read == dict.fromkeys(self.dr.sites, accepted.number)
         )
 
     def describe(self) -> str:

@@ -87,7 +87,7 @@ def test_request_is_made_led_shown_and_repeated(dr: Recovery) -> None:
     assert west("dr_placement", **names, epoch=epoch + 7)["placements"][0]["ended"] == "Fenced"
     (info,) = west("dr_placement_info", **names)["placements"]
     assert (info["phase"], info["home"], info["leader"], info["epoch"]) == ("Deployed", "east", "east", epoch)
-    assert (info["asked"]["number"], info["request"]) == (1, None)
+    assert (info["requested"]["number"], info["request"]) == (1, None)
 
     planned = west("dr_request", check=True, **names, request="failover", cluster="west")
     assert planned["obstacles"] == [] and "action" not in dr.drpc("west")["spec"]
@@ -123,7 +123,7 @@ def test_test_failover_is_ended_by_a_request(dr: Recovery) -> None:
     assert dr.application.app.runs(dr.sites["east"].kube), "the workload stays where it is"
     west = Tasks(dr, "west")
     assert "Run this on east. If east is lost: make this copy show" in west.fail("dr_request", **names, request="end_test")
-    assert "Nothing was asked" in west.fail("dr_request", check=True, **names, request="end_test")
+    assert "The request was not made" in west.fail("dr_request", check=True, **names, request="end_test")
     assert "action" not in dr.drpc("west")["spec"]
     assert east("dr_request", **names, request="end_test")["spec"] == {"action": None, "dryRun": None}
     dr.lead_until("east", epoch, "Deployed", "Completed")

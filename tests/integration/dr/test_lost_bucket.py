@@ -81,7 +81,7 @@ def test_failover_that_one_copy_shows_is_not_begun_before_a_person_asks_for_it_a
     epoch = dr.acquire("west")
     for _number in range(2):
         assert dr.lead("west", epoch).ended == "Waiting"
-    assert dr.conditions("west")["Waiting"] == ("True", "StateKnown") and "ask for different things" in waiting(dr, "west")
+    assert dr.conditions("west")["Waiting"] == ("True", "StateKnown") and "request different things" in waiting(dr, "west")
     assert dr.application.get("east")["spec"]["replicationState"] == "primary"
 
     dr.ask("west", action=None)

@@ -54,11 +54,11 @@ def test_table_has_leaders_and_marks_between_the_stages_in_order() -> None:
         "east leads under epoch 1",
         "west leads under epoch 2: the lease of east has ended",
     ]
-    lines = table(HISTORY, [Mark(BEGIN + datetime.timedelta(seconds=0.5), "failover is asked for")])
+    lines = table(HISTORY, [Mark(BEGIN + datetime.timedelta(seconds=0.5), "failover is requested")])
     assert [" ".join(line.split()) for line in lines] == [
         "at took step gate",
         "0.0 s east leads under epoch 1",
-        "0.5 s failover is asked for",
+        "0.5 s failover is requested",
         "1.0 s 0.5 s Failover to west: Check -",
         "1.5 s 3.8 s Failover to west: Promote Restored 3.0 s",
         "4.0 s west leads under epoch 2: the lease of east has ended",

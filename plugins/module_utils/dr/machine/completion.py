@@ -80,7 +80,7 @@ def record_home(context: Context, state: State) -> State:
         state,
         home=request.target,
         last_action=request.action,
-        decision=Decision(request.target, retained, f"{request.kind} asked for by a person"),
+        decision=Decision(request.target, retained, f"{request.kind} requested by the user"),
         peer_ready=False,
         moved_at=max(vrg.last_sync if vrg else "", ready.since if ready else ""),
         storage=vrg.storage if vrg else state.storage,

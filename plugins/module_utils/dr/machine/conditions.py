@@ -87,7 +87,7 @@ def _global_action(waits: Sequence[Wait]) -> ConditionState:
     wait = next((wait for wait in waits if wait.gate == "GlobalConsensus"), None)
     if wait:
         return ConditionState(FALSE, "ConsensusNotReached", str(wait))
-    return ConditionState(TRUE, "ConsensusReached", "No DRPlacementControl of the group asks for something else")
+    return ConditionState(TRUE, "ConsensusReached", "No DRPlacementControl of the group requests something else")
 
 
 def _network_mapping(name: str) -> ConditionState:

@@ -31,7 +31,7 @@ def test_allowed(context: Context) -> Wait | None:
         return closed(f"The workload is not protected: {state.message}", "Wait until the condition Protected is True")
     target = context.own(context.target)
     if target and target.claims_data:
-        return closed(f"{context.target} is primary", "Wait until it is a clean peer, or ask for a Failover")
+        return closed(f"{context.target} is primary", "Wait until it is a clean peer, or request a Failover")
     if context.policy.synchronous or _is_fresh(context):
         return None
     return closed(

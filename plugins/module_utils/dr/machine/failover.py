@@ -43,7 +43,7 @@ def global_consensus(context: Context) -> Wait | None:
     if not pending:
         return None
     return closed(
-        f"{', '.join(pending)} of the group {context.intent.group} does not ask for {' to '.join(wanted)}",
+        f"{', '.join(pending)} of the group {context.intent.group} does not request {' to '.join(wanted)}",
         "Set the same action and cluster on every DRPlacementControl of the group",
         Progression.WAIT_ON_GLOBAL_ACTION,
     )
@@ -67,7 +67,7 @@ def fenced(context: Context) -> Wait | None:
 
 @gate("StorageMaintenance")
 def storage_maintenance(context: Context) -> Wait | None:
-    """Some storage needs a maintenance mode on the target. The state knows which: the dead site is not asked."""
+    """Some storage needs a maintenance mode on the target. The state knows which: no request is sent to the dead site."""
     member = context.policy.member(context.target)
     active = member.maintenance if member else frozenset()
     missing = [found for found in context.state.storage if found not in active]

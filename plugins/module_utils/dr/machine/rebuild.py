@@ -3,8 +3,8 @@
 """The state of a workload that the bucket does not know, rebuilt once from what the clusters and stores report.
 
 Ramen's table decides: go on, wait for a person's Failover, or stop. One row is less strict than Ramen's: if both clusters are
-secondary, a Failover that a person asks for afterwards is allowed, since there would be no other way back. One is stricter: if
-copies of the DRPlacementControl ask for different things, a Failover that one of them shows already is not begun.
+secondary, a Failover that a user requests afterwards is allowed, since there would be no other way back. One is stricter: if
+copies of the DRPlacementControl request different things, a Failover that one of them shows already is not begun.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Evidence:
         return [name for name, vrg in self.vrgs.items() if vrg.claims_data]
 
     @property
-    def is_as_asked(self) -> bool:
+    def is_as_requested(self) -> bool:
         """Whether the destination is primary by the same action."""
         return self.destination in self.primaries and (self.vrgs[self.destination].spec.get("action") or "") == self.action
 
 
 def is_rebuilt(state: State) -> bool:
-    """Whether the bucket knows nothing of the workload, so that clusters and stores are asked."""
+    """Whether the bucket knows nothing of the workload, so that clusters and stores are read."""
     return state.phase in (Phase.NONE, Phase.WAIT_FOR_USER)
 
 
@@ -85,7 +85,7 @@ def judge(context: Context, evidence: Evidence) -> str:
     complete = len(evidence.answered) == len(evidence.clusters)
     if complete and not evidence.vrgs:
         return CONTINUE
-    # Of copies that ask for different things, one may show a Failover of long ago: a person has to ask for it again.
+    # Of copies that request different things, one may show an outdated Failover: a user has to request it again.
     allowed = state.phase == Phase.WAIT_FOR_USER and not intent.disputed
     if _asks_for_failover(context) and (allowed or state.paused_generation < intent.generation):
         return CONTINUE
@@ -93,13 +93,13 @@ def judge(context: Context, evidence: Evidence) -> str:
         return _judge_part(evidence)
     if not evidence.primaries and len(evidence.vrgs) == len(evidence.clusters):
         return STOP  # the leader was lost in the middle of a relocation
-    return CONTINUE if evidence.is_as_asked else ALLOW_FAILOVER
+    return CONTINUE if evidence.is_as_requested else ALLOW_FAILOVER
 
 
 def _judge_part(evidence: Evidence) -> str:
     """Some clusters do not answer."""
     if evidence.primaries and evidence.destination in evidence.primaries:
-        return CONTINUE if evidence.is_as_asked else STOP
+        return CONTINUE if evidence.is_as_requested else STOP
     if evidence.vrgs:
         return ALLOW_FAILOVER
     here = evidence.destination in evidence.answered
@@ -125,9 +125,9 @@ def _wait(context: Context, verdict: str, evidence: Evidence) -> Wait:
     silent = context.explain(name for name in evidence.clusters if name not in evidence.answered) or "none"
     found = ", ".join(f"{name} {vrg.spec.get('replicationState')}" for name, vrg in evidence.vrgs.items()) or "none"
     message = f"The bucket has no state of this workload; VolumeReplicationGroups: {found}; clusters without an answer: {silent}"
-    remedy = "Ask for a Failover to the cluster that should have the workload"
+    remedy = "Request a Failover to the cluster that should have the workload"
     if context.intent.disputed:
-        message += "; the copies of the DRPlacementControl ask for different things, and the newest of them is not known"
+        message += "; the copies of the DRPlacementControl request different things, and the newest of them is not known"
         remedy += ". On a copy that shows it already, remove its action first, and wait until its condition RequestAccepted is True"
     if verdict == STOP and len(evidence.answered) < len(evidence.clusters):
         remedy = "Restore the clusters that do not answer"
@@ -137,7 +137,7 @@ def _wait(context: Context, verdict: str, evidence: Evidence) -> Wait:
 def _rebuilt(context: Context, evidence: Evidence) -> State:
     state = replace(context.state, uid=context.state.uid or context.intent.uid, phase=Phase.INITIATING, progression="", waiting=())
     destination, action = evidence.destination, evidence.action
-    if evidence.is_as_asked:
+    if evidence.is_as_requested:
         return _resumed(context, replace(state, home=destination, last_action=action), destination, "Ready")
     if evidence.vrgs and action == FAILOVER:
         return replace(state, home=_last_home(evidence))

@@ -28,7 +28,7 @@ def all_answer(context: Context) -> Wait | None:
         return None
     return closed(
         f"{context.explain(missing)} does not answer, and a relocation needs all clusters",
-        "Restore the cluster or its access; if it is lost, ask for a Failover",
+        "Restore the cluster or its access; if it is lost, request a Failover",
     )
 
 
@@ -40,7 +40,7 @@ def one_primary(context: Context) -> Wait | None:
     found = " and ".join(claimants) if claimants else "no cluster"
     return closed(
         f"{found} has a primary VolumeReplicationGroup; a relocation starts from exactly one, on {context.request.origin}",
-        "Ask for a Failover to the cluster with the data",
+        "Request a Failover to the cluster with the data",
     )
 
 
@@ -107,7 +107,7 @@ def data_protected(context: Context) -> Wait | None:
         return None
     return closed(
         f"DataProtected of {' and '.join(pending)} is not True for the current generation",
-        f"Wait for the last sync, or ask for a Failover to {context.request.origin} to go back",
+        f"Wait for the last sync, or request a Failover to {context.request.origin} to go back",
     )
 
 

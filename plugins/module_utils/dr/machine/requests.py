@@ -23,7 +23,7 @@ from .stages import enter_stage, stage_names
 
 @dataclass(frozen=True)
 class Verdict:
-    """The state with another request, if the request changes; what is reported to the one who asked, if it is refused."""
+    """The state with another request, if the request changes; what is reported to the user, if it is refused."""
 
     state: State | None = None
     refused: Wait | None = None
@@ -43,7 +43,7 @@ def request_valid(context: Context) -> Wait | None:
 
 
 def consider(context: Context) -> Verdict:
-    """Compare the request in progress with the one that is asked for."""
+    """Compare the request in progress with the one that the spec has."""
     current, wanted = context.state.request, _wanted(context)
     if wanted and (invalid := first_closed(context, ("RequestValid",))):
         return Verdict(refused=invalid)
@@ -64,7 +64,7 @@ def _wanted(context: Context) -> tuple[str, str] | None:
 
 
 def _is_done(context: Context) -> bool:
-    """Whether the DRPlacementControl asks for what is there already."""
+    """Whether the DRPlacementControl requests what is there already."""
     intent, state = context.intent, context.state
     return not intent.dry_run and intent.action == state.last_action and intent.target in ("", state.home)
 
@@ -95,12 +95,12 @@ def _replace_by_failover(context: Context, target: str) -> Verdict:
 
 
 def _too_late(context: Context, current: Request) -> Verdict:
-    asked = f"{context.intent.action} to {context.intent.target}" if context.intent.action else "To take it back"
-    return Verdict(refused=_in_progress(current, f"{asked} is refused: a demotion was written"))
+    new = f"{context.intent.action} to {context.intent.target}" if context.intent.action else "To take it back"
+    return Verdict(refused=_in_progress(current, f"{new} is refused: a demotion was written"))
 
 
 def _in_progress(current: Request, what: str) -> Wait:
-    remedy = "Wait until it is complete, or ask for a Failover if its cluster is lost"
+    remedy = "Wait until it is complete, or request a Failover if its cluster is lost"
     return Wait("RequestInProgress", f"{current} is in progress. {what}", remedy)
 
 
@@ -115,7 +115,7 @@ def _end_test(context: Context, test: Request) -> Verdict:
 
 
 def _begin(context: Context, kind: str, target: str) -> State:
-    """The state with a new request. It inherits a demotion: what was demoted stays so, whatever is asked for next.
+    """The state with a new request. It inherits a demotion: what was demoted stays so, whatever is requested next.
 
     Without one, the workload is at home until the new request moves it, also if the one before had cleared the placement.
     """

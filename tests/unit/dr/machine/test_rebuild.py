@@ -78,7 +78,7 @@ def test_a_failover_is_allowed_while_the_user_decides() -> None:
 
 
 def test_both_secondary_has_a_way_back() -> None:
-    """Ramen stops there for good. A Failover that a person asks for afterwards goes on."""
+    """Ramen stops there for good. A Failover that a user requests afterwards goes on."""
     observations = observed(ours("secondary"), ours("secondary"))
     stopped = recorded(step(RELOCATE, EMPTY, observations, samples.policy()))
     assert step(FAILOVER, stopped, observations, samples.policy()).progression == "Paused", "not asked for since"
@@ -93,7 +93,7 @@ def test_failover_that_one_of_several_copies_shows_already_is_not_begun() -> Non
     paused = recorded(step(disputed, EMPTY, observations, samples.policy()))
     later = step(disputed, paused, observations, samples.policy())
     assert (later.phase, later.state, later.actions) == ("WaitForUser", paused, ())
-    assert "ask for different things" in str(later.waits[0]) and "remove its action first" in str(later.waits[0])
+    assert "request different things" in str(later.waits[0]) and "remove its action first" in str(later.waits[0])
     assert step(FAILOVER, paused, observations, samples.policy()).phase == "Initiating", "one copy, or all, ask for it"
     asked = replace(FAILOVER, generation=2)
     assert step(asked, paused, observations, samples.policy()).phase == "Initiating", "a person has asked for it since"

@@ -1,4 +1,4 @@
-"""What a person asks for, as a change of a spec, and when it is done."""
+"""The requests of a user as changes of a spec, and when they are done."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.ask import (
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.copies import AcceptedRequest, ObservedCopy, RequestSpec
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.drpc_requests import (
     BadRequest,
     check_effect,
     is_done,
@@ -15,7 +16,6 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.ask import (
     unread,
     with_change,
 )
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.copies import Ask, Asked, Seen
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import Intent
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.readers import read_intent
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import TEST, Request, State
@@ -63,8 +63,13 @@ def test_protection_with_other_immutable_fields_is_refused() -> None:
         spec_change("failover", drpc(), State(), {})
 
 
-FAILED_OVER, RELOCATED = Ask("Failover", "east", "west"), Ask("Relocate", "east")
-NUMBER_3 = Asked(3, "east", RELOCATED, seen={"east": Seen("uid-east", 2, 3, RELOCATED), "west": Seen("uid-west", 2, 3, FAILED_OVER)})
+FAILED_OVER, RELOCATED = RequestSpec("Failover", "east", "west"), RequestSpec("Relocate", "east")
+NUMBER_3 = AcceptedRequest(
+    3,
+    "east",
+    RELOCATED,
+    observed_copies={"east": ObservedCopy("uid-east", 2, 3, RELOCATED), "west": ObservedCopy("uid-west", 2, 3, FAILED_OVER)},
+)
 ON_WEST = {"action": "Failover", "failoverCluster": "west"}
 
 
@@ -77,43 +82,42 @@ def test_request_that_a_superseded_copy_shows_already_fails_and_says_what_to_do(
     with pytest.raises(BadRequest) as error:
         check_effect("failover", on_west(**ON_WEST), {}, NUMBER_3, MOVED)
     assert str(error.value) == (
-        "Nothing was asked: the DRPlacementControl of this cluster shows Failover to west already, but request 3, Relocate to east, was"
-        " accepted from east since. Run this on east. If east is lost: make this copy show the request in effect by kubectl patch"
+        "The request was not made: the DRPlacementControl of this cluster shows Failover to west already, but request 3, Relocate to east,"
+        " was accepted from east since. Run this on east. If east is lost: set this copy to the request in effect by kubectl patch"
         ' drplacementcontrol db -n shop --type merge -p \'{"spec":{"action":"Relocate","preferredCluster":"east","failoverCluster":null,'
         '"dryRun":null}}\', wait until its condition RequestAccepted is True, and run this again.'
     )
-    testing = replace(NUMBER_3, ask=Ask("Failover", "east", "west", dry_run=True))
+    testing = replace(NUMBER_3, spec=RequestSpec("Failover", "east", "west", dry_run=True))
     with pytest.raises(
         BadRequest, match=r"shows no action .* request 3, test Failover to west, was accepted from east since. Run this on east"
     ):
         check_effect("end_test", on_west(), {}, testing, MOVED)
-    with pytest.raises(BadRequest, match=r"accepted from west since. Do this: make"):
+    with pytest.raises(BadRequest, match=r"accepted from west since. Do this: set"):
         check_effect("failover", on_west(**ON_WEST), {}, replace(NUMBER_3, cluster="west"), MOVED)
 
 
 @pytest.mark.parametrize(
-    ("request_", "copy", "change", "asked"),
+    ("request_", "copy", "change", "accepted"),
     [
         ("failover", on_west(), ON_WEST, NUMBER_3),  # a change
-        ("failover", on_west(**ON_WEST), {}, replace(NUMBER_3, ask=FAILED_OVER)),  # in effect
+        ("failover", on_west(**ON_WEST), {}, replace(NUMBER_3, spec=FAILED_OVER)),  # in effect
         ("failover", on_west(3, action="Failover", failoverCluster="east"), {}, NUMBER_3),  # the leader will read it
-        ("failover", on_west(**ON_WEST), {}, Asked()),  # no leader has begun
+        ("failover", on_west(**ON_WEST), {}, AcceptedRequest()),  # no leader has begun
         ("protect", on_west(**ON_WEST), {}, NUMBER_3),  # the protection is there
     ],
 )
 def test_request_that_is_or_will_be_in_effect_can_be_repeated(
-    request_: str, copy: dict[str, Any], change: dict[str, Any], asked: Asked
+    request_: str, copy: dict[str, Any], change: dict[str, Any], accepted: AcceptedRequest
 ) -> None:
-    check_effect(request_, copy, change, asked, MOVED)
+    check_effect(request_, copy, change, accepted, MOVED)
 
 
-def test_failover_that_a_disputed_copy_shows_already_is_asked_for_by_a_change() -> None:
-    seen = {"east": Seen("uid-east", 2, 1, RELOCATED), "west": Seen("uid-west", 2, 1, FAILED_OVER)}
-    disputed = Asked(1, "west", FAILED_OVER, seen=seen)
+def test_failover_that_a_disputed_copy_shows_already_is_requested_by_a_change() -> None:
+    copies = {"east": ObservedCopy("uid-east", 2, 1, RELOCATED), "west": ObservedCopy("uid-west", 2, 1, FAILED_OVER)}
+    disputed = AcceptedRequest(1, "west", FAILED_OVER, observed_copies=copies)
     check_effect("failover", on_west(**ON_WEST), {}, disputed, MOVED)
-    with pytest.raises(
-        BadRequest, match=r"east Relocate to east, west Failover to west. Remove the action .*'{\"spec\":{\"action\":null}}', wait"
-    ):
+    message = r"\(east Relocate to east, west Failover to west\): .* Remove the action .*'{\"spec\":{\"action\":null}}', wait"
+    with pytest.raises(BadRequest, match=message):
         check_effect("failover", on_west(**ON_WEST), {}, disputed, State(progression="Paused"))
 
 
@@ -136,19 +140,19 @@ def test_plan_is_made_for_what_the_changed_copy_shows_and_not_for_the_request_in
 
 def test_change_of_a_copy_that_no_leader_has_read_under_the_request_in_effect_is_an_obstacle() -> None:
     copy = read_intent(on_west(**ON_WEST))
-    assert not unread(NUMBER_3, copy) and not unread(Asked(), copy)
-    before = replace(NUMBER_3, seen=NUMBER_3.seen | {"west": Seen("uid-west", 2, 2, FAILED_OVER)})
-    assert "under request 3, Relocate to east: a change that it reads first asks for nothing" in unread(before, copy)[0]
+    assert not unread(NUMBER_3, copy) and not unread(AcceptedRequest(), copy)
+    before = replace(NUMBER_3, observed_copies=NUMBER_3.observed_copies | {"west": ObservedCopy("uid-west", 2, 2, FAILED_OVER)})
+    assert "under request 3, Relocate to east: a change that it reads first is ignored" in unread(before, copy)[0]
 
 
-ASK = Ask("Failover", "east", "west")
+ASK = RequestSpec("Failover", "east", "west")
 
 
 @pytest.mark.parametrize(
-    ("request_", "asked", "state", "expected"),
+    ("request_", "effective", "state", "expected"),
     [
         ("failover", ASK, MOVED, True),
-        ("failover", Ask(), MOVED, False),  # not accepted yet
+        ("failover", RequestSpec(), MOVED, False),  # not accepted yet
         ("failover", ASK, replace(MOVED, phase="FailingOver", home="east"), False),
         ("failover", ASK, replace(MOVED, home="east"), False),
         ("test_failover", ASK, replace(MOVED, progression="TestingFailover"), True),
@@ -157,5 +161,7 @@ ASK = Ask("Failover", "east", "west")
         ("protect", ASK, replace(MOVED, phase="Deploying"), False),
     ],
 )
-def test_request_is_done_when_the_workload_runs_where_it_was_asked_for(request_: str, asked: Ask, state: State, expected: bool) -> None:
-    assert is_done(request_, ASK, Asked(1, "east", asked), state) is expected
+def test_request_is_done_when_the_workload_runs_where_it_was_asked_for(
+    request_: str, effective: RequestSpec, state: State, expected: bool
+) -> None:
+    assert is_done(request_, ASK, AcceptedRequest(1, "east", effective), state) is expected

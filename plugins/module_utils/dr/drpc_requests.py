@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a person asks for, as a change of the spec of a DRPlacementControl; and when it is done. Pure."""
+"""The requests of a user as changes of the spec of a DRPlacementControl, and when they are done. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from ..common.types import Object
 from ..kube.errors import KubeError
-from .copies import Ask, Asked, asks_for_nothing, is_read_under
+from .copies import AcceptedRequest, RequestSpec, is_noop, is_read_under
 from .kinds import DRPC, RAMEN
 from .model import Intent
 from .readers import read_intent
@@ -20,7 +20,7 @@ from .vocabulary import FAILOVER, RELOCATE, Phase, Progression
 
 PROTECT, FAIL_OVER, MOVE = "protect", "failover", "relocate"
 TEST, END_TEST, UNPROTECT = "test_failover", "end_test", "unprotect"
-# The phases after which the workload runs where it was asked for; what follows prepares the peers for the next move.
+# The phases after which the workload runs on the requested cluster; what follows prepares the peers for the next move.
 REACHED = {
     PROTECT: (Phase.DEPLOYED, Phase.FAILED_OVER, Phase.RELOCATED),
     FAIL_OVER: (Phase.FAILED_OVER,),
@@ -70,31 +70,31 @@ def spec_change(request: str, drpc: Object, state: State, options: Mapping[str, 
     return {name: value for name, value in wanted.items() if (spec.get(name) or None) != value}
 
 
-def check_effect(request: str, drpc: Object, change: Mapping[str, Any], asked: Asked, state: State) -> None:
+def check_effect(request: str, drpc: Object, change: Mapping[str, Any], accepted: AcceptedRequest, state: State) -> None:
     """BadRequest if the request changes nothing because this copy shows it already, and no leader will follow it for that reason."""
     copy = read_intent(drpc)
     if change or request == PROTECT or copy.deleting:
         return
-    nothing = f"Nothing was asked: the DRPlacementControl of this cluster shows {Ask.of(copy)} already"
+    nothing = f"The request was not made: the DRPlacementControl of this cluster shows {RequestSpec.of(copy)} already"
     again = "wait until its condition RequestAccepted is True, and run this again"
-    if asks_for_nothing(asked, copy):
-        where, here = asked.cluster, asked.cluster_of(copy.uid)
+    if is_noop(accepted, copy):
+        where, here, leader = accepted.cluster, accepted.cluster_of(copy.uid), "the cluster of the leader"
         there = f" Run this on {where}. If {where} is lost:" if where != here else " Do this:"
         raise BadRequest(
-            f"{nothing}, but request {asked.number}, {asked.ask}, was accepted from {where or 'the cluster of the leader'} since.{there}"
-            f" make this copy show the request in effect by {_patch(copy, shown_by(asked.ask))}, {again}."
+            f"{nothing}, but request {accepted.number}, {accepted.spec}, was accepted from {where or leader} since.{there}"
+            f" set this copy to the request in effect by {_patch(copy, shown_by(accepted.spec))}, {again}."
         )
-    if request == FAIL_OVER and asked.disputed and state.progression == Progression.PAUSED:
-        others = ", ".join(f"{name or 'this cluster'} {seen.ask}" for name, seen in asked.seen.items())
+    if request == FAIL_OVER and accepted.disputed and state.progression == Progression.PAUSED:
+        others = ", ".join(f"{name or 'this cluster'} {copy.spec}" for name, copy in accepted.observed_copies.items())
         raise BadRequest(
-            f"{nothing}, but the bucket was lost, and its copies ask for different things, so which is newer is not known: {others}."
+            f"{nothing}, but the bucket was lost, and its copies request different things ({others}): which is newer is not known."
             f" Remove the action of this copy by {_patch(copy, {'action': None})}, {again}."
         )
 
 
-def shown_by(ask: Ask) -> Object:
-    """The fields of the spec of a copy that asks for this."""
-    fields = {"action": ask.action, "preferredCluster": ask.preferred, "failoverCluster": ask.failover, "dryRun": ask.dry_run}
+def shown_by(spec: RequestSpec) -> Object:
+    """The fields of the spec of a copy with this request."""
+    fields = {"action": spec.action, "preferredCluster": spec.preferred, "failoverCluster": spec.failover, "dryRun": spec.dry_run}
     return {name: value or None for name, value in fields.items()}
 
 
@@ -102,7 +102,7 @@ def with_change(intent: Intent, copy: Intent, change: Mapping[str, Any]) -> Inte
     """The intent after the change of the spec of this copy, for a plan. The copy may show another request than the one in effect."""
     if not change:
         return intent
-    spec = shown_by(Ask.of(copy)) | dict(change)
+    spec = shown_by(RequestSpec.of(copy)) | dict(change)
     return replace(
         intent,
         generation=intent.generation + 1,
@@ -114,34 +114,34 @@ def with_change(intent: Intent, copy: Intent, change: Mapping[str, Any]) -> Inte
     )
 
 
-def unread(asked: Asked, copy: Intent) -> list[str]:
-    """Why a change of this copy would ask for nothing, as obstacles of a plan."""
-    if not asked.number or asked.deleting or is_read_under(asked, copy):
+def unread(accepted: AcceptedRequest, copy: Intent) -> list[str]:
+    """Why a change of this copy would be ignored, as what blocks a plan."""
+    if not accepted.number or accepted.deleting or is_read_under(accepted, copy):
         return []
     return [
-        f"No leader has read the DRPlacementControl of this cluster under request {asked.number}, {asked.ask}: a change that it reads first"
-        " asks for nothing. Wait until the condition RequestAccepted has another reason than NotReadYet."
+        f"No leader has read the DRPlacementControl of this cluster under request {accepted.number}, {accepted.spec}: a change that it"
+        " reads first is ignored. Wait until the condition RequestAccepted has another reason than NotReadYet."
     ]
 
 
-def superseded(asked: Asked, copy: Intent) -> str:
+def superseded(accepted: AcceptedRequest, copy: Intent) -> str:
     """Why no leader will follow what this copy shows; empty if one does, or is still to read it."""
-    if not asks_for_nothing(asked, copy):
+    if not is_noop(accepted, copy):
         return ""
-    where = asked.cluster or "the cluster of the leader"
+    where = accepted.cluster or "the cluster of the leader"
     return (
-        f"{Ask.of(copy)} is not in effect: request {asked.number}, {asked.ask}, was accepted from {where}."
-        " If it is still wanted, ask for it on a cluster whose DRPlacementControl has the condition RequestAccepted True."
+        f"{RequestSpec.of(copy)} is not in effect: request {accepted.number}, {accepted.spec}, was accepted from {where}."
+        " If it is still needed, request it on a cluster whose DRPlacementControl has the condition RequestAccepted True."
     )
 
 
-def is_done(request: str, ask: Ask, asked: Asked, state: State) -> bool:
-    """Whether the workload runs where it was asked for. The peers may not be ready yet."""
-    if asked.ask != ask:
+def is_done(request: str, spec: RequestSpec, accepted: AcceptedRequest, state: State) -> bool:
+    """Whether the workload runs on the requested cluster. The peers may not be ready yet."""
+    if accepted.spec != spec:
         return False
     if request == TEST:
         return state.progression == Progression.TESTING_FAILOVER
-    target = {FAILOVER: ask.failover, RELOCATE: ask.preferred}.get(ask.action, "")
+    target = {FAILOVER: spec.failover, RELOCATE: spec.preferred}.get(spec.action, "")
     testing = bool(state.request and state.request.is_test)
     return not testing and state.phase in REACHED[request] and bool(state.home) and target in ("", state.home)
 
