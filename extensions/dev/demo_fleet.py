@@ -122,8 +122,8 @@ class FleetDemo:
         """A hub is lost with everything that is on it. Its clusters stay what they were, and say that this may be out of date."""
         with stage(f"{WEST} killed with -9: etcd, API server, hosted clusters, rulebook"):
             self._sites.west.kill()
-        with stage("  Its silence is noticed"):
-            self._sites.until(lambda: self._ready(WEST)["reason"] == "AgentSilent", "home notices the silence")
+        with stage("  The missing heartbeat is detected"):
+            self._sites.until(lambda: self._ready(WEST)["reason"] == "AgentNotReporting", "home detects the missing heartbeat")
         self._curl.send(OPERATOR, "GET", f"/admin/hubs/{WEST}")
         print(f"{WEST}: {self._ready(WEST)['message']}")
         lost = next(name for name in ("shop", "web") if self._hub(name) == WEST)

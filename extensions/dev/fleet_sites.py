@@ -38,7 +38,7 @@ from .rules_engine import PROGRAMS, ROOT, RulesEngine, end_in_order, engine_argu
 HOME, EAST, WEST = "home", "east", "west"
 RULEBOOKS = ROOT / "rulebooks"
 CLASS, HOSTS, INVENTORY = "fc430", 4, "hosts"
-SILENT_SECONDS = 25
+HUB_TIMEOUT = 25
 WAIT_SECONDS = 300
 Result = TypeVar("Result")
 
@@ -123,7 +123,7 @@ class FleetSites:
 
     def start_home_engine(self) -> None:
         port = free_port()
-        settings = {"hub_timeout": SILENT_SECONDS, "health": {"port": port}}
+        settings = {"hub_timeout": HUB_TIMEOUT, "health": {"port": port}}
         variables = {"home_kubeconfig": str(self.at_home.kubeconfig(SITE_NAMESPACE, ENGINE)), "fleet_source": settings}
         self._launch(self.home, "openfleet.clusters.fleet", variables)
         self.until(lambda: b"\nopenfleet_fleet_leads 1" in page(port, "metrics") and page(port, "healthz"), "the home engine leads")

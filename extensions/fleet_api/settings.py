@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ...plugins.module_utils.common.argument_specs import DEFAULT_GROUP
-from ...plugins.module_utils.fleet.schedule import SILENT_AFTER, Weights
+from ...plugins.module_utils.fleet.schedule import HUB_TIMEOUT, Weights
 from ...plugins.module_utils.orders.model import Names
 
 Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
@@ -132,7 +132,7 @@ class ScoreWeights(_Strict):
 class Scheduling(_Strict):
     """The arguments of the event source `fleet` with these names, so that a plan has the result of the engine."""
 
-    hub_timeout: Annotated[int, Field(ge=1)] = int(SILENT_AFTER.total_seconds())
+    hub_timeout: Annotated[int, Field(ge=1)] = int(HUB_TIMEOUT.total_seconds())
     weights: ScoreWeights = ScoreWeights()
 
 

@@ -12,7 +12,7 @@ from ....plugins.module_utils.common.types import Object
 from ....plugins.module_utils.fleet.lifetime import expiry_of
 from ....plugins.module_utils.fleet.model import FleetCluster, FleetQuota, Hub
 from ....plugins.module_utils.fleet.quota import admit, claim_of, limits_of, used
-from ....plugins.module_utils.fleet.schedule import SILENT_AFTER, Request, Weights, choose
+from ....plugins.module_utils.fleet.schedule import HUB_TIMEOUT, Request, Weights, choose
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Site:
     hubs: tuple[Hub, ...]
     tenant_labels: Mapping[str, str]
     now: datetime
-    silent_after: timedelta = SILENT_AFTER
+    hub_timeout: timedelta = HUB_TIMEOUT
     weights: Weights = field(default_factory=Weights)
 
 
@@ -34,7 +34,7 @@ def plan(item: Object, site: Site) -> dict[str, Any]:
     limits, reservations = limits_of(site.quota, site.default), site.quota.reservations if site.quota else {}
     claim = claim_of(cluster)
     refusal = admit(limits, reservations, [claim]).refused.get(cluster.uid)
-    choice = choose(Request(cluster, site.tenant_labels, site.now, site.silent_after), site.hubs, site.weights)
+    choice = choose(Request(cluster, site.tenant_labels, site.now, site.hub_timeout), site.hubs, site.weights)
     expiry = expiry_of(cluster, limits)
     return {
         "fits": refusal is None and bool(choice.hub),

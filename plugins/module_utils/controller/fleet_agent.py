@@ -36,7 +36,7 @@ from .work_queue import Key, WorkQueue, sentence
 log = logging.getLogger(__name__)
 
 WORKERS = 8
-WATCH_SECONDS = 60  # a connection to the home cluster may die in silence
+WATCH_SECONDS = 60  # a connection to the home cluster may break unnoticed
 RESYNC_SECONDS, UNSETTLED_SECONDS, SWEEP_SECONDS = 600.0, 2.0, 30.0
 BROKEN_SECONDS = 60.0  # a watch that is broken for longer is reported
 CONFLICT_SECONDS = (0.1, 0.3)  # by then the watch has brought what is newer

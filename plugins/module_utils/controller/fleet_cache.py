@@ -34,7 +34,7 @@ Changed = Callable[[Optional[Object], Optional[Object]], None]  # noqa: UP045 - 
 class Handlers:
     """What is called for each change, with the object before and after.
 
-    `agent` gets the name of a hub whose agent reported, and for how long it had been silent if it renewed its Lease.
+    `agent` gets the name of a hub whose agent reported, and the time since its heartbeat before if it renewed its Lease.
     """
 
     cluster: Changed
@@ -126,7 +126,7 @@ class FleetCache:
         item = self._reports.get(Key(hub_namespace(hub), CONFIG_MAP))
         return AgentState(self._heartbeat(hub), self._report(hub, item) if item else None)
 
-    def fleet(self, keys: Iterable[Key], secrets: Secrets, silent_after: timedelta) -> ObservedFleet:
+    def fleet(self, keys: Iterable[Key], secrets: Secrets, hub_timeout: timedelta) -> ObservedFleet:
         """The fleet as a reconcile of these clusters observes it. Clusters that no longer exist are left out."""
         found = (self._clusters.get(key) for key in keys)
         clusters = tuple(FleetCluster.from_object(item) for item in found if item)
@@ -140,7 +140,7 @@ class FleetCache:
             {name: item["metadata"].get("labels") or {} for name, item in tenants.items() if item},
             self.now(),
             secrets,
-            silent_after,
+            hub_timeout,
         )
 
     def _hub(self, item: Object) -> Hub:
@@ -197,14 +197,14 @@ class FleetCache:
 
     def _lease_changed(self, before: Object | None, after: Object | None) -> None:
         if hub := _hub_of(after or before):
-            silence = timedelta()
+            gap = timedelta()
             if after is None:
                 self._heartbeats.pop(hub, None)
             elif before is not None and before.get("spec") != after.get("spec"):
                 now, known = self.now(), self._heartbeats.get(hub) or self._renewal(before)
-                silence = now - known if known else silence
+                gap = now - known if known else gap
                 self._heartbeats[hub] = now
-            self._handlers.agent(hub, silence)
+            self._handlers.agent(hub, gap)
 
     def _report_changed(self, before: Object | None, after: Object | None) -> None:
         if hub := _hub_of(after or before):

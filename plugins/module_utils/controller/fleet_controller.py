@@ -311,12 +311,12 @@ class FleetController:
         if before and after and before["metadata"].get("labels") != after["metadata"].get("labels"):
             self._enqueue(self._waiting.tenant_changed(after["metadata"]["name"]))
 
-    def _agent_changed(self, hub: str, silence: timedelta) -> None:
-        """The status of a hub does not show a silence that ends before it is written, but clusters were reconciled meanwhile."""
+    def _agent_changed(self, hub: str, gap: timedelta) -> None:
+        """A gap between heartbeats that ends before it is written is not in the status of the hub, but clusters were reconciled in it."""
         if not self._cache.hub(hub):
             return
         self._hubs.changed(hub)
-        if silence > self._settings.hub_timeout:
+        if gap > self._settings.hub_timeout:
             bound = self._cache.clusters_on(hub)
             self._enqueue(self._waiting.hub_may_fit(hub, bound) | bound)
 

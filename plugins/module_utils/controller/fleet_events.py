@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Iterator
 
 from ..common.types import Object
-from ..fleet.hub_state import was_silent
+from ..fleet.hub_state import is_not_reporting
 from ..fleet.model import DEGRADED, FAILED, QUOTA_RESERVED, READY, SCHEDULED
 from ..fleet.status import EXPIRING, UNSCHEDULABLE
 from ..providers.model import FALSE, TRUE
@@ -49,9 +49,9 @@ def ended_event(item: Object, reason: str, message: str) -> Object:
 
 
 def hub_events(before: Object | None, after: Object) -> list[Object]:
-    """Whether the agent of a hub became silent or reports again."""
+    """Whether the agent of a hub stopped reporting or reports again."""
     status = after.get("status") or {}
-    then, now = was_silent((before or {}).get("status") or {}), was_silent(status)
+    then, now = is_not_reporting((before or {}).get("status") or {}), is_not_reporting(status)
     if then == now:
         return []
     ready = _conditions(after).get(READY, {})

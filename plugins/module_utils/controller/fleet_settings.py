@@ -14,7 +14,7 @@ from ..common.argument_spec_reader import read_options
 from ..common.argument_specs import KUBERNETES, S3, connection
 from ..fleet.model import parse_lifetime
 from ..fleet.record_archive import Retention
-from ..fleet.schedule import SILENT_AFTER, Weights
+from ..fleet.schedule import HUB_TIMEOUT, Weights
 from ..lock.lease import SITE_NAMESPACE
 from .settings import BadSettings
 from .third_party import MISSING
@@ -31,7 +31,7 @@ WEIGHTS: dict[str, Any] = {name: {"type": "int", "default": getattr(Weights(), n
 HEALTH: dict[str, Any] = {"host": {"type": "str", "default": "127.0.0.1"}, "port": {"type": "int", "default": 5001}}
 OPTIONS: dict[str, Any] = KUBERNETES | {
     "site_namespace": {"type": "str", "default": SITE_NAMESPACE},
-    "hub_timeout": {"type": "int", "default": int(SILENT_AFTER.total_seconds())},
+    "hub_timeout": {"type": "int", "default": int(HUB_TIMEOUT.total_seconds())},
     "sweep": {"type": "int", "default": 300},
     "secrets_poll": {"type": "int", "default": 60},
     "weights": {"type": "dict", "options": WEIGHTS, "apply_defaults": True},
@@ -58,7 +58,7 @@ class FleetSettings:
 
     connection: Mapping[str, Any] = field(default_factory=dict, repr=False)
     site_namespace: str = SITE_NAMESPACE
-    hub_timeout: timedelta = SILENT_AFTER
+    hub_timeout: timedelta = HUB_TIMEOUT
     sweep: int = 300
     secrets_poll: int = 60
     weights: Weights = field(default_factory=Weights)

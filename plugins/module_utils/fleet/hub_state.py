@@ -20,7 +20,7 @@ from .swap import merge_patch
 
 MESSAGE_LIMIT = 32768
 UNKNOWN = "Unknown"
-SILENT, NEVER_REPORTED, CHECK_FAILED, CHECKS_PASSED = "AgentSilent", "NeverReported", "CheckFailed", "ChecksPassed"
+NOT_REPORTING, NOT_REPORTED_YET, CHECK_FAILED, CHECKS_PASSED = "AgentNotReporting", "NotReportedYet", "CheckFailed", "ChecksPassed"
 REPORTED = ("templates", "nodes", "versions", "releases", "agentVersion")
 HEARTBEAT_INTERVAL = timedelta(seconds=30)
 
@@ -32,25 +32,26 @@ class AgentState:
     heartbeat: datetime | None = None
     report: HubReport | None = None
 
-    def is_silent(self, now: datetime, silent_after: timedelta) -> bool:
-        return self.heartbeat is not None and now - self.heartbeat > silent_after
+    def stopped_reporting(self, now: datetime, hub_timeout: timedelta) -> bool:
+        return self.heartbeat is not None and now - self.heartbeat > hub_timeout
 
 
-def heartbeat_interval(silent_after: timedelta) -> timedelta:
+def heartbeat_interval(hub_timeout: timedelta) -> timedelta:
     """A heartbeat that is the only change is written so often at most: each write wakes all that watch hubs.
 
-    Others know the hub by what is written, so it must not look silent to them between two writes.
+    Others know the hub by what is written, so it must not look as if it did not report between two writes.
     """
-    return min(HEARTBEAT_INTERVAL, silent_after / 3)
+    return min(HEARTBEAT_INTERVAL, hub_timeout / 3)
 
 
-def ready_state(agent: AgentState, now: datetime, silent_after: timedelta) -> ConditionState:
+def ready_state(agent: AgentState, now: datetime, hub_timeout: timedelta) -> ConditionState:
     """The condition Ready."""
     if agent.heartbeat is None:
-        return ConditionState(UNKNOWN, NEVER_REPORTED, "The agent of the hub has not reported yet: deploy it with its credential.")
-    if agent.is_silent(now, silent_after):
+        return ConditionState(UNKNOWN, NOT_REPORTED_YET, "The agent of the hub has not reported yet: deploy it with its credential.")
+    if agent.stopped_reporting(now, hub_timeout):
         since = format_time(agent.heartbeat)
-        return ConditionState(UNKNOWN, SILENT, f"The agent of the hub is silent since {since}: check the hub and its connection.")
+        text = f"The agent of the hub has not reported since {since}: check the hub and its connection."
+        return ConditionState(UNKNOWN, NOT_REPORTING, text)
     if agent.report is None:
         return ConditionState(FALSE, CHECK_FAILED, "report: The agent has not written its report yet.")
     if not agent.report.is_ready:
@@ -58,24 +59,24 @@ def ready_state(agent: AgentState, now: datetime, silent_after: timedelta) -> Co
     return ConditionState(TRUE, CHECKS_PASSED, f"{len(agent.report.checks)} checks passed")
 
 
-def derive_hub_status(status: Object, agent: AgentState, now: datetime, silent_after: timedelta) -> Object:
+def derive_hub_status(status: Object, agent: AgentState, now: datetime, hub_timeout: timedelta) -> Object:
     """The merge patch for the status of the hub; empty if nothing has to be written."""
     wanted = _reported(agent.report)
     present = {name: status[name] for name in REPORTED if name in status}
     # A hub whose report is lost keeps what it offered. It is not ready, so nothing is bound to it.
     changes = merge_patch(present, wanted) if agent.report else {}
-    if conditions := _conditions(status, ready_state(agent, now, silent_after), now):
+    if conditions := _conditions(status, ready_state(agent, now, hub_timeout), now):
         changes["conditions"] = conditions
     written = parse_time(status.get("heartbeat"))
-    if agent.heartbeat and (changes or written is None or agent.heartbeat - written >= heartbeat_interval(silent_after)):
+    if agent.heartbeat and (changes or written is None or agent.heartbeat - written >= heartbeat_interval(hub_timeout)):
         heartbeat = format_time(agent.heartbeat)
         changes |= {"heartbeat": heartbeat} if heartbeat != status.get("heartbeat") else {}
     return changes
 
 
-def was_silent(status: Object) -> bool:
-    """Whether the status says that the agent is silent."""
-    return any(each["type"] == READY and each["reason"] == SILENT for each in status.get("conditions") or ())
+def is_not_reporting(status: Object) -> bool:
+    """Whether the status says that the agent does not report."""
+    return any(each["type"] == READY and each["reason"] == NOT_REPORTING for each in status.get("conditions") or ())
 
 
 def _conditions(status: Object, state: ConditionState, now: datetime) -> list[Object] | None:

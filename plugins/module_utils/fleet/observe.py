@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from ..kube.client import Kube
 from .kinds import API_VERSION, ASSIGNMENT, CLUSTER, HUB, QUOTA
 from .model import ClusterAssignment, FleetCluster, FleetQuota, Hub
-from .schedule import SILENT_AFTER
+from .schedule import HUB_TIMEOUT
 from .secret_copies import Secrets, names_of, observe_secrets
 
 
@@ -19,7 +19,7 @@ from .secret_copies import Secrets, names_of, observe_secrets
 class ObservedFleet:
     """Clusters, hubs, quotas and assignments, the labels of the tenants' namespaces, and the time of the home cluster.
 
-    `secrets` are those that the clusters refer to, without their values. A hub is silent `silent_after` its last report.
+    `secrets` are those that the clusters refer to, without their values. A hub whose heartbeat is older than `hub_timeout` does not report.
     """
 
     clusters: tuple[FleetCluster, ...]
@@ -29,7 +29,7 @@ class ObservedFleet:
     tenant_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by namespace
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
     secrets: Secrets = field(default_factory=dict)
-    silent_after: timedelta = SILENT_AFTER
+    hub_timeout: timedelta = HUB_TIMEOUT
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class Placer:
         """A choice for each cluster, by uid, each with the room that the ones before it leave."""
         left, choices, obstacles = dict(hubs), {}, Obstacles()
         for cluster in waiting:
-            request = Request(cluster, fleet.tenant_labels.get(cluster.namespace, {}), fleet.now, fleet.silent_after)
+            request = Request(cluster, fleet.tenant_labels.get(cluster.namespace, {}), fleet.now, fleet.hub_timeout)
             choice = choose(request, left.values(), self._weights, obstacles)
             if choice.hub:
                 left[choice.hub], _lacking = reserve_room(left[choice.hub], [cluster], fleet.now)

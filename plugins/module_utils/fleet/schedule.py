@@ -17,19 +17,19 @@ from typing import Optional
 from ..kube.label_selector import matches
 from .model import FleetCluster, Hub, short_template
 
-SILENT_AFTER = timedelta(minutes=3)  # six reports of an agent
+HUB_TIMEOUT = timedelta(minutes=3)  # six reports of an agent
 REGION_LABEL = "topology.kubernetes.io/region"
 FULL_SCORE = 100
 
 
 @dataclass(frozen=True)
 class Request:
-    """A cluster that needs a hub, the labels of its tenant's namespace, the time, and after how long without a report a hub is silent."""
+    """A cluster that needs a hub, the labels of its tenant's namespace, the time, and how old the last heartbeat of a hub may be."""
 
     cluster: FleetCluster
     tenant_labels: Mapping[str, str]
     now: datetime
-    silent_after: timedelta = SILENT_AFTER
+    hub_timeout: timedelta = HUB_TIMEOUT
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def _ready(_request: Request, hub: Hub) -> Obstacle | None:
 def _heartbeat(request: Request, hub: Hub) -> Obstacle | None:
     if hub.heartbeat is None:
         return Obstacle("never reported")
-    return Obstacle("silent", since=hub.heartbeat) if request.now - hub.heartbeat > request.silent_after else None
+    return Obstacle("not reporting", since=hub.heartbeat) if request.now - hub.heartbeat > request.hub_timeout else None
 
 
 def _template(request: Request, hub: Hub) -> Obstacle | None:
@@ -251,7 +251,7 @@ def _explained(obstacles: Sequence[Obstacle]) -> str:
 
 
 def _details(group: Sequence[Obstacle]) -> str:
-    """The most nodes that one of the hubs has, or since when all of them are silent."""
+    """The most nodes that one of the hubs has, or since when none of them has reported."""
     available = [each.available for each in group if each.available is not None]
     if available:
         return f" (best {max(available)} of {group[0].wanted})"

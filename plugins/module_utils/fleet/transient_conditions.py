@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Conditions of a cluster that exist only while they matter: its end is near, a Secret is missing, its hub is silent. Pure."""
+"""Conditions of a cluster that exist only while they matter: its end is near, a Secret is missing, its hub does not report. Pure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def _hub(cluster: FleetCluster, fleet: ObservedFleet) -> ConditionState | None:
     hub = fleet.hubs.get(cluster.hub)
     if hub is None:
         return ConditionState(FALSE, "HubMissing", f"The hub {cluster.hub} does not belong to the fleet any more")
-    if hub.heartbeat is None or fleet.now - hub.heartbeat <= fleet.silent_after:
+    if hub.heartbeat is None or fleet.now - hub.heartbeat <= fleet.hub_timeout:
         return None
     since = format_time(hub.heartbeat)
-    return ConditionState(FALSE, "HubSilent", f"The hub {cluster.hub} is silent since {since}: what is shown may be out of date")
+    message = f"The hub {cluster.hub} has not reported since {since}: what is shown may be out of date"
+    return ConditionState(FALSE, "HubNotReporting", message)

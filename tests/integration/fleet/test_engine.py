@@ -117,7 +117,7 @@ def test_changes_while_no_engine_led_are_reported_by_the_next_one(fleet: Fleet) 
         assert source.types(east) == []
 
 
-def test_hub_whose_agent_reports_is_not_silent_although_no_engine_led_for_long(fleet: Fleet) -> None:
+def test_hub_whose_agent_reports_is_ready_although_no_engine_led_for_long(fleet: Fleet) -> None:
     """The stored heartbeat is of the engine before; the Lease, which is not renewed again here, is of the agent."""
     east = fleet.add_hub("east", clusters=1)
     fleet.set_quota(hard={})
@@ -134,7 +134,7 @@ def test_hub_whose_agent_reports_is_not_silent_although_no_engine_led_for_long(f
         until_state(fleet, "bound", "Ready")
         until_reported(source, "pending", "cluster_scheduled")
         assert source.types(east) == []
-    assert "HubSilent" not in [each["reason"] for each in fleet.home.list_all("v1", "Event", fleet.namespace)]
+    assert "HubNotReporting" not in [each["reason"] for each in fleet.home.list_all("v1", "Event", fleet.namespace)]
 
 
 def test_lifetimes_and_denials_are_enforced_without_any_change(fleet: Fleet) -> None:
@@ -170,7 +170,7 @@ def test_hub_takes_clusters_only_while_its_agent_reports_and_every_check_passes(
         return found.get("reason", ""), found.get("message", "")
 
     def until_while_reporting(condition: Callable[[], bool], what: str) -> None:
-        """The agent reports meanwhile, so that a machine that stops for longer than the time limit makes it silent for a moment only."""
+        """The agent reports meanwhile, so that a machine that stops for too long makes its heartbeat late for a moment only."""
 
         def holds() -> bool:
             fleet.renew(east)
@@ -179,7 +179,7 @@ def test_hub_takes_clusters_only_while_its_agent_reports_and_every_check_passes(
         until(holds, what, 60)
 
     with running(fleet, hub_timeout=4) as source:
-        until(lambda: ready()[0] == "NeverReported", "the hub says that its agent is missing", 60)
+        until(lambda: ready()[0] == "NotReportedYet", "the hub says that its agent is missing", 60)
         fleet.add_cluster("demo", 1)
         until(lambda: status(fleet, "demo").get("scheduling", {}).get("message") == "0 of 1 hub fit: 1 never reported", "it waits", 60)
         fleet.report_hub(east, "{ no JSON")
@@ -193,8 +193,8 @@ def test_hub_takes_clusters_only_while_its_agent_reports_and_every_check_passes(
         assert shown["templates"] == [{"name": TEMPLATE, "title": "Small"}]
         assert (shown["nodes"], shown["versions"]) == ({"fc430": {"total": 10, "free": 10}}, {"kubernetes": "v1"})
         assert shown["clusters"] == 1  # reports leave reservations as they are
-        until(lambda: ready()[0] == "AgentSilent", "silence is noticed", 60)
-        until_condition(fleet, "demo", "HubReporting", "HubSilent")
+        until(lambda: ready()[0] == "AgentNotReporting", "the missing heartbeat is detected", 60)
+        until_condition(fleet, "demo", "HubReporting", "HubNotReporting")
         until_while_reporting(lambda: ready()[0] == "ChecksPassed", "the hub is back")
         until_while_reporting(lambda: "hub_back" in source.types(east), "its return is reported")
         reported = source.types(east)

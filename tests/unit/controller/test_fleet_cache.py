@@ -1,4 +1,4 @@
-"""When the agent of a hub was last heard of, from its Lease: as stored, after a renewal is observed, and how long it was silent before."""
+"""When the agent of a hub reported last, from its Lease: as stored, after a renewal is observed, and how long before that."""
 
 from __future__ import annotations
 
@@ -55,28 +55,26 @@ def heartbeat(cache: FleetCache) -> datetime | None:
     return shown
 
 
-def test_heartbeat_is_that_of_the_lease_and_a_renewal_says_how_long_the_agent_was_silent() -> None:
+def test_heartbeat_is_that_of_the_lease_and_a_renewal_says_how_long_the_agent_had_not_reported() -> None:
     async def main() -> None:
         home = Home(NOW - HOUR)
-        silences: asyncio.Queue[timedelta] = asyncio.Queue()
+        gaps: asyncio.Queue[timedelta] = asyncio.Queue()
 
         def ignore(*_change: Any) -> None:
             pass
 
-        def reported(_hub: str, silence: timedelta) -> None:
-            silences.put_nowait(silence)
+        def reported(_hub: str, gap: timedelta) -> None:
+            gaps.put_nowait(gap)
 
         cache = FleetCache(home, home, Handlers(ignore, ignore, ignore, ignore, ignore, reported))  # type: ignore[arg-type]
         async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
             following = tasks.create_task(follow(cache))
-            assert await silences.get() == timedelta()  # it is listed
+            assert await gaps.get() == timedelta()  # it is listed
             assert heartbeat(cache) == NOW - HOUR
-            for version, (passed, silence) in enumerate(
-                ((timedelta(), HOUR), (HOUR, HOUR), (timedelta(seconds=10), timedelta(seconds=10))), 2
-            ):
+            for version, (passed, gap) in enumerate(((timedelta(), HOUR), (HOUR, HOUR), (timedelta(seconds=10), timedelta(seconds=10))), 2):
                 home.time += passed
                 home.renewals.put(lease(version, NOW + version * HOUR))  # the clock of the hub is ahead
-                assert await silences.get() == silence
+                assert await gaps.get() == gap
                 assert heartbeat(cache) == home.time
             following.cancel()
             home.renewals.put(None)

@@ -85,7 +85,11 @@ def test_end_of_a_cluster_is_reported_by_its_cause() -> None:
 
 @pytest.mark.parametrize(
     ("before", "after", "wanted"),
-    [("ChecksPassed", "AgentSilent", ["hub_lost"]), ("AgentSilent", "CheckFailed", ["hub_back"]), ("ChecksPassed", "CheckFailed", [])],
+    [
+        ("ChecksPassed", "AgentNotReporting", ["hub_lost"]),
+        ("AgentNotReporting", "CheckFailed", ["hub_back"]),
+        ("ChecksPassed", "CheckFailed", []),
+    ],
 )
 def test_hub_is_lost_and_back_once(before: str, after: str, wanted: list[str]) -> None:
     events = hub_events(hub(before), hub(after))

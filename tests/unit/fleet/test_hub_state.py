@@ -13,8 +13,8 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.hub_state
     HEARTBEAT_INTERVAL,
     AgentState,
     derive_hub_status,
+    is_not_reporting,
     ready_state,
-    was_silent,
 )
 
 NOW, LIMIT = datetime(2026, 1, 2, 12, 10, tzinfo=UTC), timedelta(minutes=3)
@@ -29,9 +29,9 @@ def merged(status: Object, changes: Object) -> Object:
 @pytest.mark.parametrize(
     ("agent", "status", "reason", "message"),
     [
-        (AgentState(), "Unknown", "NeverReported", "has not reported yet"),
+        (AgentState(), "Unknown", "NotReportedYet", "has not reported yet"),
         (AgentState(NOW - LIMIT, REPORT), "True", "ChecksPassed", "1 checks passed"),
-        (AgentState(NOW - LIMIT - timedelta(seconds=1), REPORT), "Unknown", "AgentSilent", "since 2026-01-02T12:06:59Z"),
+        (AgentState(NOW - LIMIT - timedelta(seconds=1), REPORT), "Unknown", "AgentNotReporting", "since 2026-01-02T12:06:59Z"),
         (AgentState(NOW), "False", "CheckFailed", "has not written its report"),
         (AgentState(NOW, HubReport()), "False", "CheckFailed", "no check"),
         (AgentState(NOW, FAILED), "False", "CheckFailed", "dns: No zone. storage: No class."),
@@ -65,12 +65,12 @@ def test_heartbeat_is_written_often_enough_for_a_short_time_limit() -> None:
         assert derive_hub_status(written, AgentState(later, REPORT), later, limit).keys() == changes
 
 
-def test_silence_changes_only_the_condition_and_is_known_afterwards() -> None:
+def test_missing_heartbeat_changes_only_the_condition_and_is_known_afterwards() -> None:
     written = merged({}, derive_hub_status({}, AgentState(NOW, REPORT), NOW, LIMIT))
     later = NOW + timedelta(minutes=4)
     changes = derive_hub_status(written, AgentState(NOW, REPORT), later, LIMIT)
     assert changes.keys() == {"conditions"}
-    assert (was_silent(written), was_silent(merged(written, changes))) == (False, True)
+    assert (is_not_reporting(written), is_not_reporting(merged(written, changes))) == (False, True)
     assert derive_hub_status(merged(written, changes), AgentState(NOW, REPORT), later + timedelta(minutes=1), LIMIT) == {}
 
 

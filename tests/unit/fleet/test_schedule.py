@@ -54,7 +54,7 @@ FILTER_CASES: list[tuple[str, str, Hub, Request, str]] = [
     ("_schedulable", "deleting", hub(is_deleting=True), request(), "1 not schedulable"),
     ("_ready", "not", hub(ready=False), request(), "1 not ready"),
     ("_heartbeat", "never", hub(heartbeat=None), request(), "1 never reported"),
-    ("_heartbeat", "silent", hub(heartbeat=NOW - timedelta(minutes=7)), request(), "1 silent since 2026-01-02 12:03"),
+    ("_heartbeat", "not-reporting", hub(heartbeat=NOW - timedelta(minutes=7)), request(), "1 not reporting since 2026-01-02 12:03"),
     ("_heartbeat", "late", hub(heartbeat=NOW - timedelta(minutes=3)), request(), ""),
     ("_template", "none", hub(templates=frozenset()), request(), "1 without the template small"),
     ("_tenant", "other", hub(tenant_selector={"matchLabels": {"tier": "gold"}}), request(), "1 not for this tenant"),
@@ -171,7 +171,7 @@ def test_explanation_counts_and_sorts_the_reasons() -> None:
         hub("h6", heartbeat=early),
         hub("h7", heartbeat=late),
     ]
-    reasons = "3 with too few fc430 (best 2 of 5), 2 not schedulable, 2 silent since 2026-01-02 12:03"
+    reasons = "3 with too few fc430 (best 2 of 5), 2 not reporting since 2026-01-02 12:03, 2 not schedulable"
     assert choose(request(), hubs).explanation == f"0 of 7 hubs fit: {reasons}"
     assert choose(request(), [*hubs, hub("h8")]).explanation == f"h8 has the best score, 150; 1 of 8 hubs fit; the others: {reasons}"
     assert choose(request(), []).explanation == "0 of 0 hubs fit"
@@ -188,7 +188,7 @@ def test_choice_and_text_are_the_same_for_any_order_of_hubs_reservations_and_tai
             shuffled = [_shuffled(chance, each) for each in hubs]
             chance.shuffle(shuffled)
             assert choose(wanted, shuffled) == expected
-        # A later moment changes nothing, unless a hub falls silent by it.
+        # A later moment changes nothing, unless a hub stops reporting by it.
         later = replace(wanted, now=NOW + timedelta(seconds=30))
         assert choose(later, hubs) == expected
 

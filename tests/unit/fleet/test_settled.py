@@ -196,8 +196,8 @@ def test_cluster_whose_status_was_written_is_settled(before: Object, report: Obj
     home = Home()
     part(home.cluster)["status"], part(home.assignment)["status"] = before, report
     cluster, assignment = FleetCluster.from_object(part(home.cluster)), ClusterAssignment.from_object(part(home.assignment))
-    silent = {HUB_REPORTING: ConditionState("False", "HubSilent")}
-    part(home.cluster)["status"] = derive_status(cluster, datetime.now(UTC), assignment=assignment, transient=silent)
+    transient = {HUB_REPORTING: ConditionState("False", "HubNotReporting")}
+    part(home.cluster)["status"] = derive_status(cluster, datetime.now(UTC), assignment=assignment, transient=transient)
     assert sweep(cast(Kube, home)).unsettled == frozenset()
 
 

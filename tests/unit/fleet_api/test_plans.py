@@ -27,10 +27,10 @@ def chosen(*hubs: Hub, **scheduling: Any) -> dict[str, Any]:
     return result
 
 
-def test_a_hub_is_silent_after_the_time_of_the_settings() -> None:
+def test_a_hub_stops_reporting_after_the_time_of_the_settings() -> None:
     late = hub("east", heartbeat=NOW - timedelta(minutes=7))
-    assert chosen(late)["message"] == "0 of 1 hub fit: 1 silent since 2026-01-02 12:03"
-    assert chosen(late, silent_after=timedelta(minutes=10))["hub"] == "east"
+    assert chosen(late)["message"] == "0 of 1 hub fit: 1 not reporting since 2026-01-02 12:03"
+    assert chosen(late, hub_timeout=timedelta(minutes=10))["hub"] == "east"
 
 
 def test_the_weights_of_the_settings_decide() -> None:

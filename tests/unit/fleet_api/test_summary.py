@@ -31,10 +31,10 @@ def test_longest_failing_cluster_comes_first_with_its_cause_and_time() -> None:
     expiring = ("Expiring", "False", "2026-01-01T00:00:00Z")
     failed = cluster("failed", "Failed", [("Applied", "False", "2026-01-03T00:00:00Z"), expiring], failure={"reason": "R", "message": "M"})
     refused = cluster("refused", "", [("QuotaReserved", "False", "2026-01-02T00:00:00Z")])
-    silent = cluster("silent", "Ready", [("HubReporting", "False", "2026-01-04T00:00:00Z")])
+    unknown = cluster("unknown", "Ready", [("HubReporting", "False", "2026-01-04T00:00:00Z")])
     fine = cluster("fine", "Ready", [("Upgrading", "False", "2026-01-01T00:00:00Z")])
-    found = summary([silent, fine, failed, refused, cluster("odd", "Degraded")])
-    assert [each["name"] for each in found["attention"]] == ["refused", "failed", "silent", "odd"]
+    found = summary([unknown, fine, failed, refused, cluster("odd", "Degraded")])
+    assert [each["name"] for each in found["attention"]] == ["refused", "failed", "unknown", "odd"]
     assert [each.get("since", "")[:10] for each in found["attention"]] == ["2026-01-02", "2026-01-03", "2026-01-04", ""]
     assert (found["attention"][1]["reason"], found["attention"][0]["message"]) == ("R", "QuotaReserved text")
 
