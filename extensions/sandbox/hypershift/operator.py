@@ -21,6 +21,7 @@ from ..gitops.workloads import Workloads
 from ..processes import ProcessDied
 from .agents import Agents, agent_namespace
 from .console import publish
+from .dependencies import Dependencies, generated_fields, generated_key
 from .hub import NODE_POOL, Hub, connect, is_deleting, key_of, unreachable_kubeconfig
 from .nodes import HostedNodes, Machines, ready_count
 from .pools import node_pool_status
@@ -36,7 +37,6 @@ from .status import (
     hosted_cluster_status,
     running_release,
 )
-from .surroundings import Surroundings, generated_fields, generated_key
 
 log = logging.getLogger("hypershift-standin")
 
@@ -118,7 +118,7 @@ class Operator:
         self._queue = WorkQueue(self._reconcile)
         self._turns = asyncio.Semaphore(STARTS_AT_ONCE)
         self._planes: dict[str, HostedControlPlane] = {}
-        self._surroundings = Surroundings(self._hub, new_namespaces=not status_only)
+        self._dependencies = Dependencies(self._hub, new_namespaces=not status_only)
         self._secrets_written: dict[str, bytes] = {}
         self._consoles: set[str] = set()
 
@@ -213,7 +213,7 @@ class Operator:
                 await self._hub.delete(pool)
         if cluster is None or pools:
             return
-        if not await self._surroundings.remove(cluster):
+        if not await self._dependencies.remove(cluster):
             self._queue.add_after(key_of(cluster), GONE_SECONDS)
             return
         uid = cluster["metadata"]["uid"]
@@ -251,7 +251,7 @@ class Operator:
     async def _problem(self, key: Key, cluster: Object, faults: Faults) -> Problem | None:
         if faults.unknown:
             return Problem(VALID_CONFIGURATION, "InvalidConfiguration", f"The stand-in knows no fault {', '.join(faults.unknown)}")
-        problem = await self._surroundings.ensure(cluster)
+        problem = await self._dependencies.ensure(cluster)
         if problem:  # it may be solved without an event of a kind that is watched
             self._queue.add_after(key, CHECK_SECONDS)
         return problem

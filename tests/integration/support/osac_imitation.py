@@ -73,7 +73,7 @@ class OsacImitation:
         finalizers = order["metadata"].get("finalizers", [])
         if FINALIZER not in finalizers:
             order = self._kube.patch(order, {"metadata": {"finalizers": [*finalizers, FINALIZER]}})
-        namespace = self._surroundings(order)
+        namespace = self._dependencies(order)
         cluster = self._kube.find("hypershift.openshift.io/v1beta1", "HostedCluster", order["metadata"]["name"], namespace)
         conditions = {item["type"]: item["status"] for item in ((cluster or {}).get("status") or {}).get("conditions", [])}
         ready = conditions.get("Available") == "True"
@@ -88,7 +88,7 @@ class OsacImitation:
         usual, chosen = f"{metadata['namespace']}-{metadata['name']}", f"cluster-{metadata['name']}-{secrets.token_hex(3)}"
         return self._names.setdefault(metadata["uid"], chosen if self._random_names else usual)
 
-    def _surroundings(self, order: Object) -> str:
+    def _dependencies(self, order: Object) -> str:
         name = self._working(order["metadata"])
         binding = {
             "apiVersion": "rbac.authorization.k8s.io/v1",

@@ -1,4 +1,4 @@
-"""What HyperShift has around a HostedCluster on the hub: the namespace of its control plane, permissions for Agents, Secrets.
+"""What a HostedCluster depends on at the hub: the namespace of its control plane, permissions for Agents, Secrets.
 
 What is missing there is a problem that the HostedCluster reports.
 """
@@ -36,8 +36,8 @@ def platform_type(cluster: Object) -> str:
     return str(cluster["spec"].get("platform", {}).get("type", ""))
 
 
-class Surroundings:
-    """The objects around the HostedClusters of a hub.
+class Dependencies:
+    """The objects that HostedClusters of a hub depend on.
 
     Without `new_namespaces` it adopts and deletes existing namespaces, and creates none: the deletion of a namespace costs the API server a
     hundred requests, too many for a hub with hundreds of clusters.
@@ -55,7 +55,7 @@ class Surroundings:
             self._complete.discard(uid)
             return problem
         if uid not in self._complete:
-            namespace, *others = _surrounding(cluster)
+            namespace, *others = _dependencies_of(cluster)
             if self._new_namespaces or await self._hub.find("Namespace", namespace["metadata"]["name"]):
                 await self._hub.apply(namespace)
             await self._hub.apply(*others)
@@ -67,9 +67,9 @@ class Surroundings:
         return None
 
     async def remove(self, cluster: Object) -> bool:
-        """Delete what was created, also if another client uses it; False until all of it is gone."""
+        """Delete what was created, also if another client uses it; False until all of it is deleted."""
         self._complete.discard(cluster["metadata"]["uid"])
-        namespace, *others = _surrounding(cluster)
+        namespace, *others = _dependencies_of(cluster)
         found = await self._hub.find("Namespace", namespace["metadata"]["name"])
         if found is None or "deletionTimestamp" not in found["metadata"]:
             await self._hub.delete_others([*others, *([found] if found else [])])
@@ -110,7 +110,7 @@ def _agent_namespace(cluster: Object) -> str:
     return str(cluster["spec"].get("platform", {}).get("agent", {}).get("agentNamespace", ""))
 
 
-def _surrounding(cluster: Object) -> list[Object]:
+def _dependencies_of(cluster: Object) -> list[Object]:
     """The namespace of the control plane, which is adopted if it exists, and the permissions of its Cluster API in that of the Agents."""
     name, agents = control_plane_namespace(cluster), _agent_namespace(cluster)
     namespace: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": NAMESPACE_LABELS}}
