@@ -179,8 +179,8 @@ class ProviderConformance:
 
         def is_reported() -> bool:
             backend.advance("demo")
-            seen = backend.provider().status(spec)
-            return seen.exists and seen.status != "ready" and reason in seen.status_details
+            observed = backend.provider().status(spec)
+            return observed.exists and observed.status != "ready" and reason in observed.status_details
 
         until(is_reported, f"the status says {reason!r}")
 

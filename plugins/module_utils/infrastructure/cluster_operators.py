@@ -46,11 +46,11 @@ def operator_objects(operators: Sequence[Mapping[str, Any]]) -> list[Object]:
                 ["operators"],
             )
     own = {namespace: everywhere for namespace, everywhere in scopes.items() if namespace != GLOBAL_NAMESPACE}
-    surroundings = [item for namespace, everywhere in own.items() for item in _surroundings(namespace, everywhere)]
-    return [*surroundings, *(_subscription(operator) for operator in operators)]
+    parents = [item for namespace, everywhere in own.items() for item in _operator_group(namespace, everywhere)]
+    return [*parents, *(_subscription(operator) for operator in operators)]
 
 
-def _surroundings(namespace: str, everywhere: bool) -> list[Object]:
+def _operator_group(namespace: str, everywhere: bool) -> list[Object]:
     metadata = {"name": namespace, "namespace": namespace}
     spec = {} if everywhere else {"targetNamespaces": [namespace]}
     return [

@@ -661,7 +661,7 @@ def test_a_cluster_is_not_created_again_with_the_token_of_another_account(runs: 
     spec = runs.provider().create(runs.request())
     other = runs.request(secrets={"token": STRANGERS_TOKEN})
     for recorded in (spec, NOTHING):  # also after a run that was killed before the id was recorded
-        with pytest.raises(OtherAccount, match="the account account-3, and it was created or last seen by the account account-1"):
+        with pytest.raises(OtherAccount, match="the account account-3, and it was created or last read by the account account-1"):
             create_or_update(runs.provider(), recorded, other)
     with pytest.raises(OtherAccount):
         runs.provider().create(other)

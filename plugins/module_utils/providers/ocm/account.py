@@ -1,9 +1,9 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The account that a cluster of OpenShift Cluster Manager was last seen by, recorded in the Secret beside the cluster.
+"""The account that a cluster of OpenShift Cluster Manager was last read by, recorded in the Secret beside the cluster.
 
 The service answers 404 for a cluster that the account of the token may not see, as for one that does not exist. So with a token of
-another account, "not found" does not mean that the cluster is gone: it must not be created a second time, nor be forgotten.
+another account, "not found" does not mean that the cluster is deleted: it must not be created a second time, nor be forgotten.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def require_recorded_account(api: OcmApi, secret: AccessSecret, name: str) -> No
     account = api.account()
     if account != recorded:
         raise OtherAccount(
-            f"OpenShift Cluster Manager shows no cluster {name} to the account {account}, and it was created or last seen by the account "
+            f"OpenShift Cluster Manager shows no cluster {name} to the account {account}, and it was created or last read by the account "
             f"{recorded}. Put a token of that account into the Secret {secret.reference} as token; "
             "if the cluster was deleted at the service, remove the key account from the Secret."
         )

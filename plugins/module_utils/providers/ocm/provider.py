@@ -86,9 +86,9 @@ class ClusterProvider(Provider):
         if cluster is None:
             self.changes += self._secret.remove(writer)
             return True
-        if seen_by := account_record(self._connection.api, self._secret):
-            # By this account the service will say when the cluster is gone.
-            self.changes += self._secret.record(writer, seen_by)
+        if account := account_record(self._connection.api, self._secret):
+            # By this account the service will say when the cluster is deleted.
+            self.changes += self._secret.record(writer, account)
         self._cluster.delete(cluster)
         return False
 
