@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Write or delete the DNS records of a cluster, and see whether they are visible. Documented in the module of the same name."""
+"""Write or delete the DNS records of a cluster, and check whether they resolve. Documented in the module of the same name."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Give restored orders their clusters. Documented in the module of the same name."""
+"""Adopt the clusters of restored orders. Documented in the module of the same name."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 """Requests to a REST API that is not Kubernetes: connections, deadlines, retries, and texts without secrets. It knows no credentials.
 
 What is sent again: anything that the server put off (429, or 503 with Retry-After) or that cannot have arrived; and what does no harm
-twice also after another failure of the server or the way. Anything else that the server may have processed is never sent again: its
+twice also after another failure of the server or the network. Anything else that the server may have processed is never sent again: its
 error is retryable, and the caller checks first whether it was. Safe to use from several threads at once.
 """
 

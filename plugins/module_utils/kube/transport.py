@@ -228,13 +228,13 @@ def _class_of(error: Exception) -> str:
     if isinstance(error, exceptions.TimeoutError) or isinstance(inner, TimeoutError):
         return "timed out"
     if isinstance(inner, TooLarge):
-        return "the answer is too large"
+        return "the response is too large"
     classes = (
         (exceptions.NameResolutionError, "the name cannot be resolved"),
         (exceptions.SSLError, "no connection by TLS"),
         (exceptions.NewConnectionError, "no connection"),
     )
-    return next((words for kind, words in classes if isinstance(error, kind)), "the answer is incomplete, or not HTTP")
+    return next((words for kind, words in classes if isinstance(error, kind)), "the response is incomplete, or not HTTP")
 
 
 def _date(response: urllib3.BaseHTTPResponse) -> datetime.datetime | None:

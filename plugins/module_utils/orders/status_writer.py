@@ -85,7 +85,7 @@ class StatusWriter:
             try:
                 return self._run.kube.patch(item, patch, subresource="status", checked=False)
             except Invalid:
-                # Ours, their places or the spec have changed. The next line is then a Conflict, and else says what is
+                # Ours, their order in the list or the spec have changed. The next line is then a Conflict, and else says what is
                 # invalid.
                 pass
         return self._run.kube.replace(item | {"status": shared}, subresource="status")

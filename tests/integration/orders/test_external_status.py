@@ -88,7 +88,7 @@ def test_a_spec_that_was_changed_meanwhile_is_read_first(orders: Orders, run: Ru
     assert late.status["observedGeneration"] == late.generation == settled.generation + 1
 
 
-def test_the_places_of_our_conditions_may_change(orders: Orders, run: Run, settled: ClusterOrder) -> None:
+def test_the_order_of_our_conditions_may_change(orders: Orders, run: Run, settled: ClusterOrder) -> None:
     status: Object = orders.status()
     orders.kube.replace(orders.get() | {"status": status | {"conditions": status["conditions"][::-1]}}, subresource="status")
     written = StatusWriter(run).sync(replace(settled), observed(2))

@@ -102,7 +102,7 @@ def test_name_that_is_never_resolved_ends_in_time(monkeypatch: pytest.MonkeyPatc
 def test_an_answer_without_end_is_cut(limits: Limits) -> None:
     with serving(flood(HEAD + b"\r\n")) as address:
         kube = connected(address, limits=limits, tries=4)
-        with pytest.raises(Unreachable, match="the answer is too large"):
+        with pytest.raises(Unreachable, match="the response is too large"):
             kube.version()
         assert kube.requests == 1, "it would be as large again"
 

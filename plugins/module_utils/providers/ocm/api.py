@@ -184,7 +184,7 @@ class OcmApi:
         advice = {
             401: "; the token is not accepted, load a new one from console.redhat.com/openshift/token",
             403: "; the account of the token needs the permission, or the organization the quota",
-            429: "; the service asks for patience, try again later",
+            429: "; the service limits requests: try again later",
         }
         kind = KINDS.get(status, ServerError if status >= 500 else KubeError)
         return kind(text + advice.get(status, ""))

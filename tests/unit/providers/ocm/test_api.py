@@ -84,7 +84,7 @@ def test_token_is_fetched_once_and_again_shortly_before_it_expires(monkeypatch: 
         (409, Conflict, True, ""),
         (418, KubeError, False, ""),
         (422, Invalid, False, ""),
-        (429, TooManyRequests, True, "; the service asks for patience, try again later"),
+        (429, TooManyRequests, True, "; the service limits requests: try again later"),
         (500, ServerError, True, ""),
         (302, KubeError, False, ""),
     ],
