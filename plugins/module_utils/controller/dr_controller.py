@@ -4,7 +4,7 @@
 
 What causes a reconcile is a change of a DRPlacementControl or VolumeReplicationGroup of this cluster, of the state in the bucket, or of the
 leader. The leader follows those of the other clusters too. While a request is in progress, time causes one as well: workloads on other
-clusters are read again. Without a hub it also fences clusters, as the DRClusters of this cluster ask for.
+clusters are read again. Without a hub it also fences clusters, as the DRClusters of this cluster request.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from .work_queue import Key, WorkQueue
 WORKERS = 8
 PROGRESS_SECONDS = 1.0  # while a request is in progress, or something is waited for
 RESYNC_SECONDS = 300.0
-UNSETTLED = ("Waiting", "Acting", "TimeIsOver", "StaleRevision", "Superseded")
+UNSETTLED = ("Waiting", "Acting", "DeadlineExceeded", "StaleRevision", "Superseded")
 
 
 class DrController:
     """The tasks of one process. Events of coordination are passed on; each reconcile that changed something is an event too."""
 
-    def __init__(self, store: ObjectStore, settings: Settings, site_namespace: str) -> None:
+    def __init__(self, store: ObjectStore, settings: Settings) -> None:
         self._kube = Kube.connect(settings.connection)
         self._store = store
         self._writer = f"{settings.holder}-{settings.instance}"
         # A leader stops a third of the ttl before the next one begins. The last request that it sends takes half of the
         # timeout.
-        self._modes = Modes(self._kube, site_namespace, store, self._writer, longest=settings.ttl / 2)
+        self._modes = Modes(self._kube, settings.site_namespace, store, self._writer, longest=settings.ttl / 2)
         self._source = CoordinationSource(store, settings)
         self._queue = WorkQueue(self._handle)
         self._epochs: dict[Key, int] = {}

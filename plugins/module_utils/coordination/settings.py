@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The arguments of the event source s3_coordination, validated together.
+"""The arguments of the event sources s3_coordination and dr_placements, validated together.
 
 All mistakes are one message, which holds no secret.
 """
@@ -16,6 +16,7 @@ from typing import Any
 from ..common.argument_checker import ArgumentChecker
 from ..common.argument_spec_reader import read_options
 from ..common.argument_specs import KUBERNETES, S3
+from ..lock.lease import SITE_NAMESPACE
 from ..s3.errors import BadOptions
 from ..s3.store import CONNECTIONS
 from .documents import WorkloadRef
@@ -25,8 +26,7 @@ from .probe import Probe, api_server_probe
 
 POLL_SECONDS = 5.0
 REGISTRY_SECONDS = 60.0
-OPTIONS: dict[str, Any] = S3 | {
-    "workloads": {"type": "list", "elements": "raw"},
+SHARED: dict[str, Any] = S3 | {
     "holder": {"type": "str"},
     "cluster": {"type": "str"},
     "kubernetes": {"type": "dict", "options": KUBERNETES},
@@ -36,11 +36,28 @@ OPTIONS: dict[str, Any] = S3 | {
     "poll_interval": {"type": "float", "default": POLL_SECONDS},
     "connections": {"type": "int", "default": CONNECTIONS},
 }
-RULES = {
-    "required_by": {"kubernetes": ["cluster"], "registry_namespace": ["kubernetes"]},
-    "required_one_of": [["workloads", "kubernetes"]],
-}
 CHECKER = ArgumentChecker("event source", noun="argument", empty_is_unset=True)
+
+
+@dataclass(frozen=True)
+class SourceArguments:
+    """The arguments of one event source, and the rules between them."""
+
+    name: str
+    options: Mapping[str, Any]
+    rules: Mapping[str, Any]
+
+
+S3_COORDINATION = SourceArguments(
+    "s3_coordination",
+    SHARED | {"workloads": {"type": "list", "elements": "raw"}},
+    {"required_by": {"kubernetes": ["cluster"], "registry_namespace": ["kubernetes"]}, "required_one_of": [["workloads", "kubernetes"]]},
+)
+DR_PLACEMENTS = SourceArguments(
+    "dr_placements",
+    SHARED | {"kubernetes": SHARED["kubernetes"] | {"required": True}, "site_namespace": {"type": "str", "default": SITE_NAMESPACE}},
+    {"required_by": {"kubernetes": ["cluster"]}},
+)
 
 
 @dataclass(frozen=True)
@@ -65,6 +82,7 @@ class Settings:
     connection: Mapping[str, Any] = field(default_factory=dict, repr=False)
     registry_namespace: str = ""
     registry_interval: float = REGISTRY_SECONDS
+    site_namespace: str = SITE_NAMESPACE
 
     def __post_init__(self) -> None:
         if self.poll <= 0:
@@ -75,11 +93,11 @@ class Settings:
             raise BadOptions(f"connections is {self.connections}: set at least 2, one for leases and one for polls.")
 
     @classmethod
-    def from_arguments(cls, arguments: Mapping[str, Any]) -> Settings:
+    def from_arguments(cls, arguments: Mapping[str, Any], source: SourceArguments = S3_COORDINATION) -> Settings:
         problems: list[str] = []
-        values = CHECKER.check(read_options({"options": OPTIONS} | RULES, problems), arguments, problems)
+        values = CHECKER.check(read_options({"options": source.options, **source.rules}, problems), arguments, problems)
         if problems:
-            raise BadOptions(f"openfleet.clusters.s3_coordination cannot start: {'; '.join(problems)}.")
+            raise BadOptions(f"openfleet.clusters.{source.name} cannot start: {'; '.join(problems)}.")
         return cls(
             workloads=parse_workloads(values["workloads"]) if "workloads" in values else [],
             holder=values.get("holder") or values.get("cluster") or socket.gethostname(),
@@ -93,6 +111,7 @@ class Settings:
             connection=values.get("kubernetes", {}),
             registry_namespace=values.get("registry_namespace", ""),
             registry_interval=values["registry_interval"],
+            site_namespace=values.get("site_namespace", SITE_NAMESPACE),
         )
 
 

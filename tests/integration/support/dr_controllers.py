@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.dr_controller import DrController
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.events import Event
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.settings import Settings
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.settings import DR_PLACEMENTS, Settings
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import connect
 
 from .dr_run import SECONDS, Recovery
@@ -20,13 +20,13 @@ from .dr_run import SECONDS, Recovery
 async def running(dr: Recovery, site: str, **arguments: Any) -> AsyncIterator[list[Event]]:
     """The controller, with the permissions of the shipped roles, and the events it has emitted so far."""
     given = dr.options | {"cluster": site, "kubernetes": {"kubeconfig": dr.kubeconfig(site)}, "poll_interval": 0.5} | arguments
-    settings = Settings.from_arguments(given)
+    settings = Settings.from_arguments(given | {"site_namespace": dr.namespace}, DR_PLACEMENTS)
     events: list[Event] = []
 
     async def put(event: Event) -> None:
         events.append(event)
 
-    task = asyncio.create_task(DrController(connect(settings.store), settings, dr.namespace).run(put))
+    task = asyncio.create_task(DrController(connect(settings.store), settings).run(put))
     try:
         yield events
         assert not task.done(), task.exception()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.lease import TTL
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.settings import Settings
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.settings import DR_PLACEMENTS, Settings
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.errors import BadOptions
 
 REQUIRED = {"bucket": "coordination", "workloads": ["a/b"]}
@@ -52,6 +52,22 @@ def test_bad_arguments_get_one_clear_message(changes: dict[str, Any], expected: 
     with pytest.raises(BadOptions, match=expected) as raised:
         Settings.from_arguments(REQUIRED | changes)
     assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"workloads": ["a/b"]}, "argument workloads is not known to this event source"),
+        ({"kubernetes": ""}, "argument kubernetes is required"),
+        ({"site_namespaces": "dr"}, "did you mean site_namespace"),
+    ],
+)
+def test_bad_arguments_of_dr_placements_get_one_message_that_names_it(changes: dict[str, Any], expected: str) -> None:
+    valid = {"bucket": "coordination", "cluster": "east", "kubernetes": {"kubeconfig": "/etc/kubeconfig"}}
+    assert Settings.from_arguments(valid | {"site_namespace": ""}, DR_PLACEMENTS).site_namespace == "openfleet-system"
+    assert Settings.from_arguments(valid | {"site_namespace": "dr"}, DR_PLACEMENTS).site_namespace == "dr"
+    with pytest.raises(BadOptions, match=f"openfleet.clusters.dr_placements cannot start: .*{expected}"):
+        Settings.from_arguments(valid | changes, DR_PLACEMENTS)
 
 
 def test_without_workloads_those_of_the_cluster_are_followed() -> None:

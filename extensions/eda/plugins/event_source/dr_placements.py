@@ -105,21 +105,15 @@ sys.path.insert(0, str(Path(__file__).absolute().parents[7]))
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.dr_controller import DrController  # noqa: E402
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.signals import restore_signals  # noqa: E402
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.settings import Settings  # noqa: E402
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.settings import DR_PLACEMENTS, Settings  # noqa: E402
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.store_ready import require_store  # noqa: E402
-from ansible_collections.openfleet.clusters.plugins.module_utils.s3.errors import BadOptions  # noqa: E402
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.store import connect  # noqa: E402
-
-SITE_NAMESPACE = "openfleet-system"
 
 
 async def main(queue: asyncio.Queue[Any], args: dict[str, Any]) -> None:
     """Called by ansible-rulebook. It runs until it is cancelled: if it returned, the whole process would end."""
-    given = {name: value for name, value in args.items() if name != "site_namespace"}
-    if "workloads" in given or not given.get("kubernetes"):
-        raise BadOptions("openfleet.clusters.dr_placements needs kubernetes and takes no workloads: it follows the DRPlacementControls.")
-    settings = Settings.from_arguments(given)
+    settings = Settings.from_arguments(args, DR_PLACEMENTS)
     restore_signals()
     store = connect(settings.store, settings.connections)
     await require_store(store, settings)
-    await DrController(store, settings, str(args.get("site_namespace") or SITE_NAMESPACE)).run(queue.put)
+    await DrController(store, settings).run(queue.put)
