@@ -1,9 +1,14 @@
-"""The modules for orders and locks in real playbooks: repeated, predicted, shown, given wrong input, and silent about secrets."""
+"""The modules for orders and locks: repeated, predicted, shown, given wrong input, and silent about secrets.
+
+The life of an order and a lock that is renewed are tasks of a real ansible-playbook, at its highest verbosity; the other tasks run in
+process.
+"""
 
 from __future__ import annotations
 
 import datetime
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +20,8 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client imp
 from ansible_collections.openfleet.clusters.plugins.module_utils.lock import lease
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names
 
-from ..support.playbooks import Played, Task, play, task
+from ..support.actions import answer
+from ..support.playbooks import Answer, Task, play, task
 
 TEMPLATE = "ocp_4_17_small"
 SECRET = "hunter2-do-not-show"  # noqa: S105 made up
@@ -44,18 +50,32 @@ def order(namespace: str, name: str = "demo", **spec: Any) -> Object:
     }
 
 
+def apply_by_kubectl(hub: Access, item: Object) -> None:
+    """It keeps a copy of the whole order in an annotation, secrets too; that is not shown either."""
+    hub.kubectl("apply", "-f", "-", stdin=json.dumps(item))
+
+
 def in_status(hub: Access, namespace: str, name: str, status: Object) -> None:
     """Create an order as another manager, with this status."""
     hub.apply(order(namespace, name))
-    patch = json.dumps({"status": status})
-    hub.kubectl("patch", "clusterorder", name, "-n", namespace, "--subresource=status", "--type=merge", "-p", patch)
+    hub.kube.patch(order(namespace, name), {"status": status}, subresource="status", checked=False)
 
 
-def is_silent(played: Played, kubeconfig: Object) -> None:
-    """Nothing secret was said, at the highest verbosity and with all diffs."""
+def is_silent(output: str, kubeconfig: Object) -> None:
+    """Nothing secret was said."""
     user = kubeconfig["users"][0]["user"]
     for secret in (SECRET, *user.values()):
-        assert str(secret) not in played.output
+        assert str(secret) not in output
+
+
+def shown(answers: dict[str, Answer]) -> str:
+    """What Ansible would show of them, with all diffs."""
+    return json.dumps([each.result for each in answers.values() if not each.result.get("_ansible_no_log")])
+
+
+def fine(found: Answer) -> Answer:
+    assert not found.failed, found.result
+    return found
 
 
 def test_order_is_created_changed_and_deleted(kube: Kube, namespace: str, kubeconfig: Object, tmp_path: Path) -> None:
@@ -89,6 +109,7 @@ def test_order_is_created_changed_and_deleted(kube: Kube, namespace: str, kubeco
         info("see none of another label", label_selectors=["team=red"]),
         info("see none of a phase", phases=["Ready", "Failed"]),
         ordered("change the template", template_id="ocp_4_17_small_idp"),
+        ordered("bad state", state="gone"),
         ordered("predict the end", check=True, state="absent"),
         info("see it still"),
         ordered("delete", state="absent", wait=True, wait_timeout=30),
@@ -100,7 +121,7 @@ def test_order_is_created_changed_and_deleted(kube: Kube, namespace: str, kubeco
         tmp_path, tasks, defaults={"kubeconfig": "{{ kubeconfig }}"}, secrets={"pull_secret": PULL_SECRET, "kubeconfig": kubeconfig}
     )
     assert played.code == 0, played.output
-    is_silent(played, kubeconfig)
+    is_silent(played.output, kubeconfig)
 
     changes = {name for name, answer in played.answers.items() if answer.changed}
     assert changes == {
@@ -115,22 +136,24 @@ def test_order_is_created_changed_and_deleted(kube: Kube, namespace: str, kubeco
         "predict the end",
         "delete",
     }
-    assert [name for name, answer in played.answers.items() if answer.failed] == ["change the template"]
+    assert [name for name, answer in played.answers.items() if answer.failed] == ["change the template", "bad state"]
     assert "cannot be changed to ocp_4_17_small_idp" in played["change the template"].message
     assert "create another order" in played["change the template"].message
+    assert "value of state must be one of: present, absent" in played["bad state"].message
+    assert "Traceback" not in json.dumps(played["bad state"].result)
 
     assert played["see nothing yet"].result["orders"] == []
     assert played["predict the creation"].result["order"]["spec"] == played["apply"].result["order"]["spec"]
     assert played["see two still"].result["orders"][0]["spec"]["nodeRequests"] == TWO_NODES
     assert played["predict three"].result["order"]["spec"]["nodeRequests"] == three["node_requests"]
-    (shown,) = played["see it"].result["orders"]
-    assert shown["spec"] == {"templateID": TEMPLATE, "templateParameters": ["base_domain", "pull_secret"], "nodeRequests": TWO_NODES}
-    assert shown["metadata"]["labels"] == {"team": "blue", "cost": "5", "stage": "test"}
-    assert shown["next_action"] == "provision"
-    assert played["see it by its label"].result["orders"] == [shown]
+    (seen,) = played["see it"].result["orders"]
+    assert seen["spec"] == {"templateID": TEMPLATE, "templateParameters": ["base_domain", "pull_secret"], "nodeRequests": TWO_NODES}
+    assert seen["metadata"]["labels"] == {"team": "blue", "cost": "5", "stage": "test"}
+    assert seen["next_action"] == "provision"
+    assert played["see it by its label"].result["orders"] == [seen]
     for name in ("see none of another label", "see none of a phase", "see it no more"):
         assert played[name].result["orders"] == []
-    assert played["see it still"].result["orders"] == [shown]
+    assert played["see it still"].result["orders"] == [seen]
 
     scaled = played["scale"].result["diff"]
     assert scaled["before_header"] == f"ClusterOrder {namespace}/demo"
@@ -144,47 +167,48 @@ def test_order_is_created_changed_and_deleted(kube: Kube, namespace: str, kubeco
     assert kube.find("cloudkit.openshift.io/v1alpha1", "ClusterOrder", "demo", namespace) is None
 
 
-def test_order_that_another_manager_has_made(hub: Access, kube: Kube, namespace: str, kubeconfig: Object, tmp_path: Path) -> None:
-    hub.apply(order(namespace, nodeRequests=[{"resourceClass": "fc640", "numberOfNodes": 1}, *TWO_NODES]))
-    same = {"template_id": TEMPLATE, "template_parameters": {"pull_secret": "{{ pull_secret }}"}}
+def test_order_that_another_manager_has_made(
+    hub: Access, kube: Kube, namespace: str, kubeconfig: Object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("K8S_AUTH_KUBECONFIG", str(hub.kubeconfig))
+    other = order(namespace, nodeRequests=[{"resourceClass": "fc640", "numberOfNodes": 1}, *TWO_NODES])
+    hub.kubectl("apply", "-f", "-", stdin=json.dumps(other))
+    same = {"template_id": TEMPLATE, "template_parameters": {"pull_secret": PULL_SECRET}}
     more = {"node_requests": [{"resourceClass": "fc430", "numberOfNodes": 4}]}
 
-    def ordered(called: str, /, **arguments: Any) -> Task:
-        return task("cluster_order", called, **{"name": "demo", "namespace": namespace} | arguments)
+    def ordered(**arguments: Any) -> Answer:
+        return answer("cluster_order", name="demo", namespace=namespace, **arguments)
 
-    tasks = [
-        ordered("ask for what is there", **same),
-        ordered("meet the other", **more),
-        ordered("meet the other's class", node_requests=TWO_NODES),
-        ordered("predict to take over", **more, force=True, check=True),
-        ordered("take over", **more, force=True),
-        ordered("take over again", **more, force=True),
-        ordered("change what is ours now", node_requests=TWO_NODES),
-        task("cluster_order_info", "list", name="demo", namespace=namespace),
-    ]
-    played = play(tmp_path, tasks, secrets={"pull_secret": PULL_SECRET}, environment={"K8S_AUTH_KUBECONFIG": str(hub.kubeconfig)})
-    assert played.code == 0, played.output
-    # kubectl keeps a copy of the whole order in an annotation; that is not shown either.
-    is_silent(played, kubeconfig)
-    assert not played.fine("ask for what is there").changed
-    assert "kubectl-client-side-apply owns .spec.nodeRequests" in played["meet the other"].message
-    assert "force=true" in played["meet the other"].message
-    assert "fc640" in played["meet the other's class"].message
-    predicted, taken = played.fine("predict to take over"), played.fine("take over")
+    answers = {
+        "ask for what is there": ordered(**same),
+        "meet the other": ordered(**more),
+        "meet the other's class": ordered(node_requests=TWO_NODES),
+        "predict to take over": ordered(**more, force=True, check=True),
+        "take over": ordered(**more, force=True),
+        "take over again": ordered(**more, force=True),
+        "change what is ours now": ordered(node_requests=TWO_NODES),
+        "list": answer("cluster_order_info", name="demo", namespace=namespace),
+    }
+    is_silent(shown(answers), kubeconfig)
+    assert not fine(answers["ask for what is there"]).changed
+    assert "kubectl-client-side-apply owns .spec.nodeRequests" in answers["meet the other"].message
+    assert "force=true" in answers["meet the other"].message
+    assert "fc640" in answers["meet the other's class"].message
+    predicted, taken = fine(answers["predict to take over"]), fine(answers["take over"])
     assert predicted.changed
     assert taken.changed
     assert predicted.result["order"]["spec"] == taken.result["order"]["spec"]
     assert taken.result["order"]["spec"]["nodeRequests"] == more["node_requests"]
-    assert not played.fine("take over again").changed
-    assert played.fine("change what is ours now").changed
-    (shown,) = played["list"].result["orders"]
-    assert shown["spec"] == {"templateID": TEMPLATE, "templateParameters": ["pull_secret"], "nodeRequests": TWO_NODES}
-    assert "annotations" not in shown["metadata"] or shown["metadata"]["annotations"] == {}
+    assert not fine(answers["take over again"]).changed
+    assert fine(answers["change what is ours now"]).changed
+    (listed,) = answers["list"].result["orders"]
+    assert listed["spec"] == {"templateID": TEMPLATE, "templateParameters": ["pull_secret"], "nodeRequests": TWO_NODES}
+    assert "annotations" not in listed["metadata"] or listed["metadata"]["annotations"] == {}
     stored = kube.get("cloudkit.openshift.io/v1alpha1", "ClusterOrder", "demo", namespace)
     assert json.loads(stored["spec"]["templateParameters"]) == {"pull_secret": PULL_SECRET}
 
 
-def test_waiting_ends_with_the_order_and_mistakes_with_one_message(hub: Access, namespace: str, kubeconfig: Object, tmp_path: Path) -> None:
+def test_waiting_ends_with_the_order_and_mistakes_with_one_message(hub: Access, namespace: str, kubeconfig: Object) -> None:
     failure = {"reason": "UnknownTemplate", "message": "There is no template nowhere.", "task": "prepare the order", "attempts": 1}
     failed = {"phase": "Failed", "observedGeneration": 1}
     in_status(hub, namespace, "fine", {"phase": "Ready", "observedGeneration": 1})
@@ -193,63 +217,63 @@ def test_waiting_ends_with_the_order_and_mistakes_with_one_message(hub: Access, 
     in_status(hub, namespace, "changed", {"phase": "Ready", "observedGeneration": 0})
     hub.apply(order(namespace, "new"))
 
-    def ordered(called: str, /, **arguments: Any) -> Task:
-        return task("cluster_order", called, **{"namespace": namespace, "wait": True, "wait_timeout": 1} | arguments)
+    answers: dict[str, Answer] = {}
 
-    tasks = [
-        ordered("fine", name="fine"),
-        ordered("stuck", name="stuck", wait_timeout=600),
-        ordered("trying", name="trying"),
-        ordered("changed", name="changed"),
-        ordered("new", name="new"),
-        ordered("no wait in check mode", name="new", check=True, wait_timeout=600),
-        ordered("no template", name="none"),
-        ordered("no name"),
-        ordered("bad state", name="demo", state="gone"),
-        ordered("bad name", name="Under_score", template_id=TEMPLATE),
-        ordered("way out", name="../../secrets", template_id=TEMPLATE),
-        ordered("bad namespace", name="demo", namespace="nowhere", template_id=TEMPLATE),
-        ordered("bad template", name="demo", template_id="what is this"),
-        ordered("bad count", name="demo", template_id=TEMPLATE, node_requests=[{"resourceClass": "fc430", "numberOfNodes": 0}]),
-        ordered("bad class", name="demo", template_id=TEMPLATE, node_requests=[{"resourceClass": "fc430"}]),
-        ordered("twice", name="demo", template_id=TEMPLATE, node_requests=TWO_NODES * 2),
-        ordered("bad parameters", name="demo", template_id=TEMPLATE, template_parameters="{{ pull_secret }} and more"),
-        ordered("too much", name="demo", template_id=TEMPLATE, template_parameters={"pull_secret": "{{ pull_secret * 4000 }}"}),
-        ordered("a date", name="demo", template_id=TEMPLATE, template_parameters={"until": "{{ a_date }}"}),
-        ordered("no number", name="demo", template_id=TEMPLATE, template_parameters={"share": "{{ 'nan' | float }}"}),
-        ordered("bad group", name="demo", template_id=TEMPLATE, api_group="example.com"),
-        ordered("bad kubeconfig", name="demo", template_id=TEMPLATE, kubeconfig="/nowhere"),
-        task("cluster_order_info", "name alone", name="demo"),
-        task("cluster_order_info", "bad phase", phases=["Done"]),
-        task("cluster_order_info", "bad selector", label_selectors=["==="]),
-        task("cluster_order_status", "status of a name alone", name="demo"),
-        task("cluster_order_prepare", "bad step", step="begin", name="demo", namespace=namespace),
-        task("cluster_order_prepare", "no namespace", step="provision", name="demo"),
-        task("cluster_order_finish", "no orders", step="provision"),
-        task("cluster", "no pull secret", name="x", namespace=namespace, provider="hypershift", version=RELEASE),
-        task("cluster", "bad setting", name="x", namespace=namespace, provider="hypershift", settings={"bse_domain": "a"}),
-        task("cluster", "bad provider", name="x", namespace=namespace, provider="hypershft"),
-        task("cluster", "provider not installed", name="x", namespace=namespace, provider="acme.absent.rack"),
-        task("cluster", "no provider", name="x", namespace=namespace),
-        task("cluster_info", "no kubeconfig", name="x", namespace=namespace, provider="hypershift", with_kubeconfig=True),
-        task("cluster_node_set", "no cluster", name="x", namespace=namespace, provider="hypershift", resource_class="a", nodes=1),
-        task("cluster_node_set", "fewer than none", name="x", namespace=namespace, provider="hypershift", resource_class="a", nodes=-1),
-        task("cloud_provider_info", "no clouds", name="x", namespace=namespace, provider="hypershift"),
-        task("cluster_identity_provider", "no type", name="x", namespace=namespace, provider="hypershift", identity_provider="a"),
-        task("cluster_lock", "no order"),
-        task("cluster_lock", "no reference", name="demo"),
-        task("cluster_lock", "bad order", orders=["demo"]),
-        task("cluster_lock", "too short", name="demo", namespace=namespace, duration=1),
-        task("cluster_lock", "bad number", name="demo", namespace=namespace, duration="long"),
-        task("cluster_lock_info", "bad reference", orders=["a/b/c"]),
-        task("cluster_order_info", "all that are there", namespace=namespace),
-    ]
-    secrets = {"pull_secret": PULL_SECRET, "a_date": datetime.date(2025, 1, 1)}
-    played = play(tmp_path, tasks, defaults={"kubeconfig": str(hub.kubeconfig)}, secrets=secrets)
-    assert played.code == 0, played.output
-    is_silent(played, kubeconfig)
-    assert not played.fine("fine").changed
-    assert not played.fine("no wait in check mode").changed
+    def done(module: str, called: str, /, **arguments: Any) -> None:
+        answers[called] = answer(module, **{"kubeconfig": str(hub.kubeconfig)} | arguments)
+
+    def ordered(called: str, /, **arguments: Any) -> None:
+        done("cluster_order", called, **{"namespace": namespace, "wait": True, "wait_timeout": 1} | arguments)
+
+    ordered("fine", name="fine")
+    ordered("stuck", name="stuck", wait_timeout=600)
+    ordered("trying", name="trying")
+    ordered("changed", name="changed")
+    ordered("new", name="new")
+    ordered("no wait in check mode", name="new", check=True, wait_timeout=600)
+    ordered("no template", name="none")
+    ordered("no name")
+    ordered("bad state", name="demo", state="gone")
+    ordered("bad name", name="Under_score", template_id=TEMPLATE)
+    ordered("way out", name="../../secrets", template_id=TEMPLATE)
+    ordered("bad namespace", name="demo", namespace="nowhere", template_id=TEMPLATE)
+    ordered("bad template", name="demo", template_id="what is this")
+    ordered("bad count", name="demo", template_id=TEMPLATE, node_requests=[{"resourceClass": "fc430", "numberOfNodes": 0}])
+    ordered("bad class", name="demo", template_id=TEMPLATE, node_requests=[{"resourceClass": "fc430"}])
+    ordered("twice", name="demo", template_id=TEMPLATE, node_requests=TWO_NODES * 2)
+    ordered("bad parameters", name="demo", template_id=TEMPLATE, template_parameters=f"{PULL_SECRET} and more")
+    ordered("too much", name="demo", template_id=TEMPLATE, template_parameters={"pull_secret": PULL_SECRET * 4000})
+    ordered("a date", name="demo", template_id=TEMPLATE, template_parameters={"until": datetime.date(2025, 1, 1)})
+    ordered("no number", name="demo", template_id=TEMPLATE, template_parameters={"share": math.nan})
+    ordered("bad group", name="demo", template_id=TEMPLATE, api_group="example.com")
+    ordered("bad kubeconfig", name="demo", template_id=TEMPLATE, kubeconfig="/nowhere")
+    done("cluster_order_info", "name alone", name="demo")
+    done("cluster_order_info", "bad phase", phases=["Done"])
+    done("cluster_order_info", "bad selector", label_selectors=["==="])
+    done("cluster_order_status", "status of a name alone", name="demo")
+    done("cluster_order_prepare", "bad step", step="begin", name="demo", namespace=namespace)
+    done("cluster_order_prepare", "no namespace", step="provision", name="demo")
+    done("cluster_order_finish", "no orders", step="provision")
+    done("cluster", "no pull secret", name="x", namespace=namespace, provider="hypershift", version=RELEASE)
+    done("cluster", "bad setting", name="x", namespace=namespace, provider="hypershift", settings={"bse_domain": "a"})
+    done("cluster", "bad provider", name="x", namespace=namespace, provider="hypershft")
+    done("cluster", "provider not installed", name="x", namespace=namespace, provider="acme.absent.rack")
+    done("cluster", "no provider", name="x", namespace=namespace)
+    done("cluster_info", "no kubeconfig", name="x", namespace=namespace, provider="hypershift", with_kubeconfig=True)
+    done("cluster_node_set", "no cluster", name="x", namespace=namespace, provider="hypershift", resource_class="a", nodes=1)
+    done("cluster_node_set", "fewer than none", name="x", namespace=namespace, provider="hypershift", resource_class="a", nodes=-1)
+    done("cloud_provider_info", "no clouds", name="x", namespace=namespace, provider="hypershift")
+    done("cluster_identity_provider", "no type", name="x", namespace=namespace, provider="hypershift", identity_provider="a")
+    done("cluster_lock", "no order")
+    done("cluster_lock", "no reference", name="demo")
+    done("cluster_lock", "bad order", orders=["demo"])
+    done("cluster_lock", "too short", name="demo", namespace=namespace, duration=1)
+    done("cluster_lock", "bad number", name="demo", namespace=namespace, duration="long")
+    done("cluster_lock_info", "bad reference", orders=["a/b/c"])
+    done("cluster_order_info", "all that are there", namespace=namespace)
+    is_silent(shown(answers), kubeconfig)
+    assert not fine(answers["fine"]).changed
+    assert not fine(answers["no wait in check mode"]).changed
     said = {
         "stuck": "is Failed (UnknownTemplate): prepare the order: There is no template nowhere.",
         "trying": "is not Ready after 1 seconds: it is Failed. There is no template nowhere.",
@@ -296,11 +320,11 @@ def test_waiting_ends_with_the_order_and_mistakes_with_one_message(hub: Access, 
         "bad reference": "<namespace>/<name>",
     }
     for name, text in said.items():
-        message = played[name].message
+        message = answers[name].message
         assert text in message, (name, message)
         assert "\n" not in message.strip(), (name, message)
-        assert "Traceback" not in json.dumps(played[name].result), name
-    there = [found["metadata"]["name"] for found in played["all that are there"].result["orders"]]
+        assert "Traceback" not in json.dumps(answers[name].result), name
+    there = [found["metadata"]["name"] for found in answers["all that are there"].result["orders"]]
     assert there == ["changed", "fine", "new", "stuck", "trying"]
 
 
@@ -339,7 +363,7 @@ def test_lock_is_held_by_one_for_as_long_as_its_run(kube: Kube, namespace: str, 
     ]
     played = play(tmp_path, tasks, defaults={"kubeconfig": "{{ kubeconfig }}"}, secrets={"kubeconfig": kubeconfig})
     assert played.code == 0, played.output
-    is_silent(played, kubeconfig)
+    is_silent(played.output, kubeconfig)
     assert {name for name, answer in played.answers.items() if answer.changed} == {
         "predict",
         "take",
@@ -374,99 +398,99 @@ def test_lock_is_held_by_one_for_as_long_as_its_run(kube: Kube, namespace: str, 
     until(lambda: lease.read(kube, namespace, "demo").is_free(kube.server_time()), "the lock of a run that ended is free")
 
 
-def test_steps_of_a_run_are_repeatable_and_silent(hub: Access, kube: Kube, namespace: str, kubeconfig: Object, tmp_path: Path) -> None:
-    hub.apply(order(namespace, nodeRequests=TWO_NODES))
+def test_steps_of_a_run_are_repeatable_and_silent(hub: Access, kube: Kube, namespace: str, kubeconfig: Object) -> None:
+    apply_by_kubectl(hub, order(namespace, nodeRequests=TWO_NODES))
     named = {"name": "demo", "namespace": namespace}
-    variables = {
-        name: {key: "{{ " + f"{name}.orders[0].{key}" + " }}" for key in ("cluster_order", "cluster_lock", "cluster_provider")}
-        for name in ("first", "second", "third")
-    }
+    of_event = {"ansible_eda": {"event": {"payload": {"metadata": named}}}}
+    answers: dict[str, Answer] = {}
 
-    def cluster(name: str, of: str, *, check: bool = False, **arguments: Any) -> Task:
-        given = variables[of]
+    def done(module: str, called: str, /, *, check: bool = False, **arguments: Any) -> Answer:
+        answers[called] = answer(module, check=check, kubeconfig=str(hub.kubeconfig), **arguments)
+        return answers[called]
+
+    def prepared(called: str, /, *, check: bool = False, step: str = "provision") -> list[Object]:
+        orders: list[Object] = done("cluster_order_prepare", called, check=check, step=step, **named).result["orders"]
+        return orders
+
+    def cluster(called: str, of: list[Object], /, *, check: bool = False, **arguments: Any) -> None:
         wanted = {
-            "cluster_order": given["cluster_order"],
-            "provider": given["cluster_provider"],
-            "lock": given["cluster_lock"],
+            "cluster_order": of[0]["cluster_order"],
+            "provider": of[0]["cluster_provider"],
+            "lock": of[0]["cluster_lock"],
             "version": RELEASE,
-            "secrets": {"pull_secret": "{{ pull_secret }}", "extra": {"demo-extra": {"password": SECRET}}},
-            "node_requests": "{{ " + of + ".orders[0].node_requests }}",
+            "secrets": {"pull_secret": PULL_SECRET, "extra": {"demo-extra": {"password": SECRET}}},
+            "node_requests": of[0]["node_requests"],
         }
-        return task("cluster", name, check=check, **wanted | arguments)
+        done("cluster", called, check=check, **wanted | arguments)
 
-    def finished(name: str, of: str, *, check: bool = False, **arguments: Any) -> Task:
-        return task("cluster_order_finish", name, check=check, **{"step": "provision", "orders": "{{ " + of + ".orders }}"} | arguments)
+    def finished(called: str, of: list[Object], /, *, check: bool = False, **arguments: Any) -> None:
+        done("cluster_order_finish", called, check=check, **{"step": "provision", "orders": of} | arguments)
 
-    prepared = {"step": "provision", **named}
     four = [{"resourceClass": "fc430", "numberOfNodes": 4}]
-    tasks = [
-        task("cluster_order_prepare", "predict", check=True, **prepared),
-        task("cluster_lock_info", "lock is free", **named),
-        task("cluster_order_prepare", "prepare", **prepared) | {"register": "first"},
-        task("cluster_order_prepare", "prepare in between", **prepared),
-        cluster("predict the cluster", "first", check=True),
-        cluster("make the cluster", "first"),
-        cluster("make it again", "first"),
-        cluster("predict nothing", "first", check=True),
-        cluster("predict more nodes", "first", check=True, node_requests=four),
-        finished("predict the finish", "first", check=True),
-        finished("finish", "first"),
-        task("cluster_lock_info", "lock is free after it", **named),
-        task("cluster_order_prepare", "prepare a second time", **prepared) | {"register": "second"},
-        cluster("nothing to do the second time", "second"),
-        cluster("a late writer", "first", node_requests=four),
-        finished("finish with a failure", "second", failure={"task": "Do it", "error": "It broke."}),
-        task("cluster_order_info", "see the failure", **named),
-        task("cluster_order_status", "predict the status", check=True, **named),
-        task("cluster_order_status", "nothing new of all") | {"vars": {"ansible_eda": {"event": {"payload": {"metadata": named}}}}},
-        task("cluster_order_prepare", "prepare the end", **prepared | {"step": "delete"}) | {"register": "third"},
-        cluster("predict the end", "third", check=True, state="absent"),
-        cluster("end", "third", state="absent"),
-        finished("finish the end", "third", step="delete", wait_timeout=300),
-        task("cluster_order_status", "no order any more", **named),
-    ]
-    played = play(tmp_path, tasks, defaults={"kubeconfig": str(hub.kubeconfig)}, secrets={"pull_secret": PULL_SECRET})
-    assert played.code == 0, played.output
-    is_silent(played, kubeconfig)
-    assert {name for name, answer in played.answers.items() if answer.failed} == {"a late writer", "finish with a failure"}
+    prepared("predict", check=True)
+    done("cluster_lock_info", "lock is free", **named)
+    first = prepared("prepare")
+    prepared("prepare in between")
+    cluster("predict the cluster", first, check=True)
+    cluster("make the cluster", first)
+    cluster("make it again", first)
+    cluster("predict nothing", first, check=True)
+    cluster("predict more nodes", first, check=True, node_requests=four)
+    finished("predict the finish", first, check=True)
+    finished("finish", first)
+    done("cluster_lock_info", "lock is free after it", **named)
+    second = prepared("prepare a second time")
+    cluster("nothing to do the second time", second)
+    cluster("a late writer", first, node_requests=four)
+    finished("finish with a failure", second, failure={"task": "Do it", "error": "It broke."})
+    done("cluster_order_info", "see the failure", **named)
+    done("cluster_order_status", "predict the status", check=True, **named)
+    answers["nothing new of all"] = answer("cluster_order_status", kubeconfig=str(hub.kubeconfig), variables=of_event)
+    third = prepared("prepare the end", step="delete")
+    cluster("predict the end", third, check=True, state="absent")
+    cluster("end", third, state="absent")
+    finished("finish the end", third, step="delete", wait_timeout=300)
+    done("cluster_order_status", "no order any more", **named)
+
+    is_silent(shown(answers), kubeconfig)
+    censored = {"predict", "prepare", "prepare a second time", "prepare the end"}
+    assert {name for name, found in answers.items() if found.result.get("_ansible_no_log")} == censored
+    assert {name for name, found in answers.items() if found.failed} == {"a late writer", "finish with a failure"}
     for name in ("make it again", "predict nothing", "nothing to do the second time", "prepare in between", "prepare a second time"):
-        assert not played[name].changed, name
+        assert not answers[name].changed, name
     for name in ("predict", "prepare", "predict the cluster", "make the cluster", "predict more nodes", "predict the end", "end"):
-        assert played.answers[name].changed or "censored" in played.answers[name].result, name
+        assert answers[name].changed, name
     for name in ("lock is free", "lock is free after it"):
-        assert played[name].result["locks"][0]["free"], name
-    made = [(item["kind"], item["action"]) for item in played["make the cluster"].result["objects"]]
+        assert answers[name].result["locks"][0]["free"], name
+    made = [(item["kind"], item["action"]) for item in answers["make the cluster"].result["objects"]]
     assert made == [*[("Secret", "created")] * 3, ("HostedCluster", "created"), ("NodePool", "created")]
-    assert [tuple(item.values()) for item in played["predict the cluster"].result["objects"]] == [
-        tuple(item.values()) for item in played["make the cluster"].result["objects"]
+    assert [tuple(item.values()) for item in answers["predict the cluster"].result["objects"]] == [
+        tuple(item.values()) for item in answers["make the cluster"].result["objects"]
     ]
-    shown = {part["after_header"].partition(" ")[0]: part["after"] for part in played["make the cluster"].result["diff"]}
-    assert '"password": "(hidden)"' in shown["Secret"] or '".dockerconfigjson": "(hidden)"' in shown["Secret"]
-    assert RELEASE in shown["HostedCluster"]
-    (nodes,) = played["predict more nodes"].result["diff"]
+    diffs = {part["after_header"].partition(" ")[0]: part["after"] for part in answers["make the cluster"].result["diff"]}
+    assert '"password": "(hidden)"' in diffs["Secret"] or '".dockerconfigjson": "(hidden)"' in diffs["Secret"]
+    assert RELEASE in diffs["HostedCluster"]
+    (nodes,) = answers["predict more nodes"].result["diff"]
     assert '"replicas": 2' in nodes["before"]
     assert '"replicas": 4' in nodes["after"]
-    assert "later run" in played["a late writer"].message or "is lost" in played["a late writer"].message
-    assert played["finish with a failure"].message == "Do it: It broke."
-    (failed,) = played["see the failure"].result["orders"]
+    assert "later run" in answers["a late writer"].message or "is lost" in answers["a late writer"].message
+    assert answers["finish with a failure"].message == "Do it: It broke."
+    (failed,) = answers["see the failure"].result["orders"]
     assert failed["status"]["failure"]["message"] == "It broke."
-    assert played["finish the end"].result["orders"][0]["phase"] == "Deleted"
-    assert played["no order any more"].result["orders"] == []
+    assert answers["finish the end"].result["orders"][0]["phase"] == "Deleted"
+    assert answers["no order any more"].result["orders"] == []
     assert kube.find("v1", "Namespace", Names().working_namespace(namespace, "demo")) is None
 
 
-def test_tenant_who_may_only_read_orders_gets_them(hub: Access, namespace: str, tmp_path: Path) -> None:
-    hub.apply(order(namespace))
+def test_tenant_who_may_only_read_orders_gets_them(hub: Access, namespace: str) -> None:
+    apply_by_kubectl(hub, order(namespace))
     hub.kubectl("create", "role", "tenant", "-n", namespace, "--verb=get,list", "--resource=clusterorders.cloudkit.openshift.io")
     hub.kubectl("create", "rolebinding", "tenant", "-n", namespace, "--role=tenant", "--user=tenant")
-    tasks = [
-        task("cluster_order_info", "list", namespace=namespace),
-        task("cluster_order_info", "list everywhere"),
-        task("cluster_order", "apply", name="other", namespace=namespace, template_id=TEMPLATE),
-    ]
-    played = play(tmp_path, tasks, defaults={"kubeconfig": str(hub.kubeconfig), "impersonate_user": "tenant"})
-    (shown,) = played.fine("list").result["orders"]
-    assert shown["spec"]["templateParameters"] == ["pull_secret"]
-    assert "next_action" not in shown
-    for name in ("list everywhere", "apply"):
-        assert "grant the verb" in played[name].message
+    tenant = {"kubeconfig": str(hub.kubeconfig), "impersonate_user": "tenant"}
+    (listed,) = fine(answer("cluster_order_info", namespace=namespace, **tenant)).result["orders"]
+    assert listed["spec"]["templateParameters"] == ["pull_secret"]
+    assert "next_action" not in listed
+    everywhere = answer("cluster_order_info", **tenant)
+    applied = answer("cluster_order", name="other", namespace=namespace, template_id=TEMPLATE, **tenant)
+    for refused in (everywhere, applied):
+        assert "grant the verb" in refused.message
