@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Show where protected workloads stand. Documented in the module of the same name."""
+"""Get the state of protected workloads. Documented in the module of the same name."""
 
 from __future__ import annotations
 

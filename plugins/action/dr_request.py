@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Ask for protection, a move, a test or the end of protection. Documented in the module of the same name."""
+"""Request protection, a move, a test or the end of protection. Documented in the module of the same name."""
 
 from __future__ import annotations
 
@@ -71,18 +71,18 @@ class ActionModule(DrAction):
     def _plan(self, kube: Kube, store: ObjectStore, parameters: dict[str, Any], drpc: Object | None, change: Object) -> Object:
         workload = WorkloadRef(parameters["namespace"], parameters["name"])
         if drpc is None:
-            return {"plan": ["create the DRPlacementControl"] if parameters["request"] == drpc_requests.PROTECT else [], "obstacles": []}
+            return {"plan": ["create the DRPlacementControl"] if parameters["request"] == drpc_requests.PROTECT else [], "blocked_by": []}
         deleting = parameters["request"] == drpc_requests.UNPROTECT
         copy = read_intent(drpc)
         planned = self.reconciler(kube, store, parameters).plan(
             workload, lambda intent: replace(intent, deleting=True) if deleting else drpc_requests.with_change(intent, copy, change)
         )
         if planned is None:
-            return {"plan": [], "obstacles": []}
+            return {"plan": [], "blocked_by": []}
         view, steps = planned
-        passed, actions, obstacles = would_do(steps)
+        passed, actions, blocked_by = would_do(steps)
         unread = [] if deleting or not change or view.state.is_deleted else drpc_requests.unread(view.recorded, copy)
-        return {"plan": [*passed, *actions], "obstacles": unread + obstacles}
+        return {"plan": [*passed, *actions], "blocked_by": unread + blocked_by}
 
     def _wait(self, kube: Kube, store: ObjectStore, workload: WorkloadRef, parameters: dict[str, Any]) -> Object:
         """Poll until it is done, and show each change."""

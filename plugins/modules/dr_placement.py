@@ -42,7 +42,7 @@ seealso:
 attributes:
   check_mode:
     support: full
-    details: Returns what the leader would record and do until it acts or waits, and what stands in its way.
+    details: Returns what the leader would record and do until it acts or waits, and what blocks it.
   diff_mode:
     support: full
     details: Shows phase, progression and home before and after, and the actions.
@@ -97,9 +97,9 @@ placements:
     ended:
       description:
         - Why the reconcile ended. V(Settled), V(Waiting) for a gate, V(Acting) if the cluster has to react first,
-          V(TimeIsOver), V(Watched), V(Planned) in check mode, V(NotStarted) before a leader has begun, V(NotFound), or,
-          if another leader acts, V(Fenced), V(Superseded) or V(StaleRevision); V(TermEnded) if the next leader rebuilds
-          a lost state.
+          V(DeadlineExceeded), V(Watched), V(Planned) in check mode, V(NotStarted) before a leader has begun,
+          V(NotFound), or, if another leader acts, V(Fenced), V(Superseded) or V(StaleRevision); V(TermEnded) if the
+          next leader rebuilds a lost state.
       type: str
       returned: always
       sample: Waiting
@@ -149,7 +149,7 @@ placements:
       elements: dict
       returned: always
     problems:
-      description: What a cluster refused, or what stands in the way in check mode.
+      description: What a cluster refused, or what blocks the plan in check mode.
       type: list
       elements: str
       returned: always

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: dr_placement_info
-short_description: Show where protected workloads stand
+short_description: Get the state of protected workloads
 version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
@@ -146,7 +146,7 @@ placements:
       type: str
       returned: always
 lines:
-  description: The same, one line each, for people to read.
+  description: The same, one human-readable line each.
   returned: success
   type: list
   elements: str

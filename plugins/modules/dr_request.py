@@ -12,9 +12,9 @@ version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
 description:
-  - Changes the spec of the C(DRPlacementControl) on this cluster, as a person would, and nothing else. The leader acts
+  - Changes the spec of the C(DRPlacementControl) on this cluster, as a user would, and nothing else. The leader acts
     on it. The change counts on whichever cluster it is made.
-  - With O(wait=true) it waits until the workload runs where it was asked for, and shows the progress.
+  - With O(wait=true) it waits until the workload runs on the requested cluster, and shows the progress.
 options:
   namespace:
     description: Namespace of the C(DRPlacementControl).
@@ -50,7 +50,7 @@ options:
     type: dict
   protected_namespaces:
     description:
-      - The namespaces of a discovered application, which a person cleans up. For a new protection. Other namespaces
+      - The namespaces of a discovered application, which a user cleans up. For a new protection. Other namespaces
         than O(namespace) need a C(DRPlacementControl) in the C(ops_namespace) of C(dr-settings).
     type: list
     elements: str
@@ -67,7 +67,7 @@ seealso:
 attributes:
   check_mode:
     support: full
-    details: Returns what would happen and what stands in its way. O(wait) has no effect.
+    details: Returns what would happen and what blocks it. O(wait) has no effect.
   diff_mode:
     support: full
     details: Shows the fields of the spec that change.
@@ -89,7 +89,7 @@ EXAMPLES = r"""
       matchLabels:
         app: database
 
-- name: Ask what a failover would do
+- name: Plan a failover
   openfleet.clusters.dr_request:
     bucket: coordination
     namespace: shop
@@ -99,9 +99,9 @@ EXAMPLES = r"""
   check_mode: true
   register: plan
 
-- name: Show what stands in its way
+- name: Show what blocks it
   ansible.builtin.debug:
-    msg: "{{ plan.obstacles }}"
+    msg: "{{ plan.blocked_by }}"
 
 - name: End the protection
   openfleet.clusters.dr_request:
@@ -118,7 +118,7 @@ spec:
   type: dict
   sample: {action: Failover, failoverCluster: west}
 placement:
-  description: Where the workload stands now, as in RV(openfleet.clusters.dr_placement_info#module:placements).
+  description: The state of the workload now, as in RV(openfleet.clusters.dr_placement_info#module:placements).
   returned: success
   type: dict
 plan:
@@ -127,8 +127,8 @@ plan:
   type: list
   elements: str
   sample: [Initiating/no progression, FailingOver/CheckingFailoverPrerequisites, make east secondary]
-obstacles:
-  description: What stands in the way now, each with what to do about it.
+blocked_by:
+  description: What blocks it now, each with what to do about it.
   returned: in check mode
   type: list
   elements: str

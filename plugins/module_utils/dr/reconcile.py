@@ -202,7 +202,7 @@ class Reconciler:
             if not acted.changed and not acted.silent:
                 break
             if time.monotonic() > deadline:
-                result.ended = "TimeIsOver"
+                result.ended = "DeadlineExceeded"
                 break
         if result.view:
             self._conclude(result, result.view)
@@ -344,9 +344,9 @@ def plan_steps(intent: Intent, state: State, observations: Observations, policy:
 
 
 def would_do(steps: list[Step]) -> tuple[list[str], list[str], list[str]]:
-    """What a plan says: the phases and progressions it passes, the first actions, and what stands in its way."""
+    """What a plan says: the phases and progressions it passes, the first actions, and what blocks it."""
     passed = list(dict.fromkeys(_position(taken.state) for taken in steps))
     last = steps[-1]
     # A gate that the first actions open is no obstacle.
-    obstacles = [wait for wait in last.waits if not last.actions or wait.gate in REFUSALS]
-    return passed, [describe(action) for action in last.actions], [str(wait) for wait in obstacles]
+    blocked_by = [wait for wait in last.waits if not last.actions or wait.gate in REFUSALS]
+    return passed, [describe(action) for action in last.actions], [str(wait) for wait in blocked_by]

@@ -84,8 +84,8 @@ def result_info(result: Result) -> Object:
 
 
 def plan_info(workload: WorkloadRef, state: State, steps: list[Step]) -> Object:
-    """What a leader would do, until it acts or waits, and what stands in its way."""
-    passed, actions, obstacles = would_do(steps)
+    """What a leader would do, until it acts or waits, and what blocks it."""
+    passed, actions, blocked_by = would_do(steps)
     last = steps[-1]
     return {
         "namespace": workload.namespace,
@@ -100,7 +100,7 @@ def plan_info(workload: WorkloadRef, state: State, steps: list[Step]) -> Object:
         "recorded": passed if last.state != state else [],
         "actions": actions,
         "waits": _waits(last),
-        "problems": obstacles,
+        "problems": blocked_by,
     }
 
 

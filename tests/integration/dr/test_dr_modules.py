@@ -90,10 +90,10 @@ def test_request_is_made_led_shown_and_repeated(dr: Recovery) -> None:
     assert (info["requested"]["number"], info["request"]) == (1, None)
 
     planned = west("dr_request", check=True, **names, request="failover", cluster="west")
-    assert planned["obstacles"] == [] and "action" not in dr.drpc("west")["spec"]
+    assert planned["blocked_by"] == [] and "action" not in dr.drpc("west")["spec"]
     assert planned["plan"][-1] == "make east secondary"
     planned = west("dr_request", check=True, **names, request="relocate", cluster="nowhere")
-    assert planned["obstacles"] == ["preferredCluster is nowhere, which is not in the policy. Set preferredCluster to one of east, west."]
+    assert planned["blocked_by"] == ["preferredCluster is nowhere, which is not in the policy. Set preferredCluster to one of east, west."]
     assert "Not done after 0 s" in west.fail("dr_request", **names, request="failover", cluster="west", wait=True, wait_timeout=0)
     assert dr.options["secret_key"] not in json.dumps([info, planned, placement])
 
@@ -208,7 +208,7 @@ def test_examples_of_disaster_recovery(dr: Recovery, tmp_path: Path) -> None:
         assert played["Lead one DRPlacementControl"].result["placements"][0]["actions"][0] == "make east primary"
         assert played["Show a line for each"].result["msg"][0].startswith("shop/database: Deploy")
         # How far the deployment has come by then decides what comes first.
-        assert played["Ask what a failover would do"].result["plan"][0] in ("Initiating/no progression", "Deploying/UpdatingPlRule")
+        assert played["Plan a failover"].result["plan"][0] in ("Initiating/no progression", "Deploying/UpdatingPlRule")
         assert played["End the protection"].changed
         assert dr.options["secret_key"] not in played.output
     finally:

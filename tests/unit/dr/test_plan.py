@@ -1,4 +1,4 @@
-"""What --check says of a request: the phases it would pass, its first actions, and what stands in its way."""
+"""What --check says of a request: the phases it would pass, its first actions, and what blocks it."""
 
 from __future__ import annotations
 
