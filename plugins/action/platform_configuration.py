@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Bring Automation Platform to a document. Documented in the module of the same name."""
+"""Configure Automation Platform from a document. Documented in the module of the same name."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: platform_configuration
-short_description: Bring Automation Platform to a document
+short_description: Configure Automation Platform from a document
 version_added: 0.1.0
 author:
   - openfleet.clusters contributors (@openfleet)
@@ -29,7 +29,7 @@ options:
     type: dict
   state:
     description:
-      - V(present) brings the platform to O(document).
+      - V(present) configures the platform from O(document).
       - V(absent) deletes all objects of the ledger, and then the ledger.
     type: str
     choices: [present, absent]

@@ -23,7 +23,7 @@ from .values import ENCRYPTED
 
 
 def configure(api: PlatformApi, store: LedgerStore, content: Mapping[str, Any], *, check_mode: bool) -> Plan:
-    """Bring the platform to a document, and delete what left it. The plan of what was done, or in check mode would be done."""
+    """Configure the platform from a document, and delete what left it. The plan of what was done, or in check mode would be done."""
     document = read(content)
     ledger = store.read()
     if not document.items and not document.grants and not ledger.is_empty():

@@ -137,7 +137,7 @@ def read(content: Mapping[str, Any]) -> Document:
                     items.append(item)
     problems += _duplicates(items)
     problems += [problem for item in items if item.nodes for problem in _node_problems(item)]
-    problems += _circles(items)
+    problems += _cycles(items)
     if problems:
         raise InvalidDocument(problems)
     return Document(tuple(items), tuple(dict.fromkeys(grants)))
@@ -296,12 +296,12 @@ def _node_problems(item: Item) -> list[str]:
         if following not in known
     ]
     following = {node.identifier: [next_one for edge in EDGES for next_one in node.edges[edge]] for node in nodes}
-    if circle := find_circle(following, lambda name: following.get(name, [])):
-        problems.append(f"{item.where} is a circle: {' -> '.join(circle)}. Remove one of these edges.")
+    if cycle := find_cycle(following, lambda name: following.get(name, [])):
+        problems.append(f"{item.where} has a cycle: {' -> '.join(cycle)}. Remove one of these edges.")
     return problems
 
 
-def _circles(items: Iterable[Item]) -> list[str]:
+def _cycles(items: Iterable[Item]) -> list[str]:
     """Workflows that launch each other for ever."""
     workflows = {item.name: item for item in items if item.kind.key == WORKFLOWS and item.nodes}
     templates = {item.name for item in items if item.kind.key == TEMPLATES}
@@ -310,12 +310,12 @@ def _circles(items: Iterable[Item]) -> list[str]:
         named = [node.values.get("unified_job_template") for node in workflows[name].nodes or ()]
         return [each.name for each in named if isinstance(each, Named) and each.name in workflows and each.name not in templates]
 
-    circle = find_circle(workflows, launched)
-    return [f"Workflows launch each other in a circle: {' -> '.join(circle)}. Remove one of these nodes."] if circle else []
+    cycle = find_cycle(workflows, launched)
+    return [f"The launches of workflows form a cycle: {' -> '.join(cycle)}. Remove one of these nodes."] if cycle else []
 
 
-def find_circle(names: Iterable[str], following: Callable[[str], Iterable[str]]) -> list[str]:
-    """The first circle in a graph, its first name also last; empty without one."""
+def find_cycle(names: Iterable[str], following: Callable[[str], Iterable[str]]) -> list[str]:
+    """The first cycle in a graph, its first name also last; empty without one."""
     done: set[str] = set()
     for start in names:
         stack: list[tuple[str, Iterator[str]]] = [(start, iter(following(start)))] if start not in done else []

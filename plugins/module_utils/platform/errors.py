@@ -14,7 +14,7 @@ class PlatformError(KubeError):
 
 
 class InvalidDocument(PlatformError):
-    """The document cannot be brought to the platform. `problems` has one message for each reason; nothing was written."""
+    """The platform cannot be configured from the document. `problems` has one message for each reason; nothing was written."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = list(problems)

@@ -22,7 +22,7 @@ class NodeWriter:
         self._filled = filled
 
     def write(self, nodes: NodeChanges, workflow: int, called: str) -> None:
-        """Deletions first: an edge to a deleted node may be part of a circle."""
+        """Deletions first: an edge to a deleted node may be part of a cycle."""
         known = dict(nodes.known)
         for name in nodes.delete:
             self._api.delete("controller", f"{NODE.path}/{known.pop(name)}", f"delete node {name} of {called}")

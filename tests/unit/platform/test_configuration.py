@@ -1,4 +1,4 @@
-"""A document brought to the stand-in for Automation Platform: what is written, and when nothing is."""
+"""The stand-in for Automation Platform configured from a document: what is written, and when nothing is."""
 
 from __future__ import annotations
 

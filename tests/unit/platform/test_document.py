@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.platform.document import Named, find_circle, read
+from ansible_collections.openfleet.clusters.plugins.module_utils.platform.document import Named, find_cycle, read
 from ansible_collections.openfleet.clusters.plugins.module_utils.platform.errors import InvalidDocument
 
 from .platform_site import document
@@ -47,17 +47,17 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
         {"controller_workflows": [workflow("w", node("post", success_nodes=["pots"]))]},
         "node post continues with pots, which is not one of its nodes (did you mean post?).",
     ),
-    "circle of nodes": (
+    "cycle of nodes": (
         {
             "controller_workflows": [
                 workflow("w", node("a", success_nodes=["b"]), node("b", failure_nodes=["c"]), node("c", always_nodes=["a"]))
             ]
         },
-        "controller_workflows[0] (w) is a circle: a -> b -> c -> a. Remove one of these edges.",
+        "controller_workflows[0] (w) has a cycle: a -> b -> c -> a. Remove one of these edges.",
     ),
-    "circle of workflows": (
+    "cycle of workflows": (
         {"controller_workflows": [workflow("v", node("a", "w")), workflow("w", node("a", "v"))]},
-        "Workflows launch each other in a circle: v -> w -> v. Remove one of these nodes.",
+        "The launches of workflows form a cycle: v -> w -> v. Remove one of these nodes.",
     ),
     "event stream without source": (
         {"eda_rulebook_activations": [{"name": "a", "event_streams": [{"event_stream": "x"}]}]},
@@ -135,7 +135,7 @@ def test_names_of_other_forms_are_understood() -> None:
 
 
 @pytest.mark.parametrize(
-    ("graph", "circle"),
+    ("graph", "cycle"),
     [
         ({"a": ["b"], "b": []}, []),
         ({"a": ["a"]}, ["a", "a"]),
@@ -143,5 +143,5 @@ def test_names_of_other_forms_are_understood() -> None:
         ({"a": ["b"], "b": ["c"], "c": ["b"]}, ["b", "c", "b"]),
     ],
 )
-def test_circle_is_found(graph: dict[str, list[str]], circle: list[str]) -> None:
-    assert find_circle(graph, lambda name: graph[name]) == circle
+def test_cycle_is_found(graph: dict[str, list[str]], cycle: list[str]) -> None:
+    assert find_cycle(graph, lambda name: graph[name]) == cycle
