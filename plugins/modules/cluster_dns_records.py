@@ -173,7 +173,7 @@ part:
       returned: always
       sample: RecordsNotVisible
     message:
-      description: The reason for people.
+      description: The human-readable reason.
       type: str
       returned: always
       sample: The DNS records api.lab.example.com are not visible yet

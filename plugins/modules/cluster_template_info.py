@@ -82,7 +82,7 @@ templates:
       returned: always, V(null) if it extends none
       sample: openfleet.clusters.ocp_4_17_small
     title:
-      description: Title for people.
+      description: Human-readable title.
       type: str
       returned: always
       sample: OpenShift 4.17, small
