@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Connections that end: with a deadline for the whole of each response, a limit on its size, and only to allowed addresses.
 
-A time-out of urllib3 is for one read, so a server that sends a byte a minute would keep a request for ever, and the resolver of the
+A time-out of urllib3 is for one read, so a server that sends a byte a minute would keep a request indefinitely, and the resolver of the
 system has none at all. Here the read time-out is for the response as a whole, from its first byte to its last, and the connect time-out
 for resolving and connecting; the handshake of TLS gets as long again. A checked address is the one that is connected to: a name that
 resolves to another one a moment later gains nothing. It knows neither Kubernetes nor credentials.
@@ -33,7 +33,7 @@ RESPONSE_BYTES = 2**30
 
 @dataclass(frozen=True)
 class Limits:
-    """Of one connection: the bytes of a response, and for all requests together their bytes and their seconds, without one for ever.
+    """Of one connection: the bytes of a response, and for all requests together their bytes and their seconds; None is no limit.
 
     With `addresses` it connects to these only.
     """

@@ -176,7 +176,7 @@ class Failure:
         return status
 
     def is_due(self, now: datetime) -> bool:
-        """Whether a retry is due. Without a date it is, so that an edited status cannot block an order for ever."""
+        """Whether a retry is due. Without a date it is, so that an edited status cannot block an order indefinitely."""
         return self.retryable and (self.next_attempt is None or self.next_attempt <= now)
 
 
@@ -216,7 +216,7 @@ class ClusterOrder:
             node_requests=tuple(NodeRequest(request["resourceClass"], request["numberOfNodes"]) for request in requests),
             finalizers=tuple(metadata.get("finalizers") or ()),
             is_deleting=is_deleting,
-            # A deletion always continues: a tenant could keep a cluster for ever by an annotation.
+            # A deletion always continues: a tenant could keep a cluster indefinitely by an annotation.
             management_state="managed" if is_deleting else _management_state(annotations.get(names.management_state_annotation)),
             status=restored(item.get("status") or {}, beside=names.external_controller),
             names=names,

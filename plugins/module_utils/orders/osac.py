@@ -6,7 +6,7 @@ OSAC's CRDs have four fields of our status: phase (without Degraded), conditions
 every other field, or rejects it, as the newer CRD does with nodeSets, which has another meaning there. What the next decision depends on
 must survive that, so it is stored in the message of one more condition, the only field those CRDs leave for it.
 
-Where OSAC's controller runs, those four fields are its own, and two controllers that write the same field would do so for ever. Then we
+Where OSAC's controller runs, those four fields are its own, and two controllers that write the same field would do so indefinitely. Then we
 write only conditions with our own prefix, one by one: that controller has a list of conditions without keys, so server-side apply would
 make the whole list ours.
 """

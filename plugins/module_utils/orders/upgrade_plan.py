@@ -122,7 +122,7 @@ def member(order: ClusterOrder, release: Release, phases: Collection[str], now: 
     if parameters is None:
         return Member(order, "skipped", "its templateParameters are not a JSON object")
     progress = _progress(order, now, degraded_after) if parameters.get(release.parameter) == release.value else None
-    # One that no run applies the release to would hold up the orders of others for ever.
+    # One that no run applies the release to would hold up the orders of others indefinitely.
     if order.management_state != "managed" and (progress is None or progress[0] != "upgraded"):
         return Member(order, "skipped", f"its management-state is {order.management_state}")
     if progress:

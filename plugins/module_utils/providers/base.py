@@ -28,7 +28,7 @@ from ..kube.untrusted import target_of
 from ..lock.fenced_writer import Change, FencedWriter
 from .model import Addon, ClusterRequest, IdentityProvider, Kubeconfig, NodeSet, ObservedCluster, Region, ResourceSet
 
-# Of a connection to a cluster, which its tenant administers: one that sends bytes for ever ends a task, and not the
+# Of a connection to a cluster, which its tenant administers: one that sends bytes indefinitely ends a task, and not the
 # whole run.
 CLUSTER_LIMITS = Limits(response_bytes=2**26, total_bytes=2**28, total_seconds=600.0)
 

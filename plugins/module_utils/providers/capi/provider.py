@@ -154,7 +154,7 @@ class ClusterProvider(Provider):
         return item["kind"] == "MachineDeployment" and resource_class_of(item, CLUSTER_LABEL) == self.ref.name
 
     def _required(self, api_version: str, kind: str, name: str, namespace: str) -> Object:
-        """The object that the Cluster refers to: Cluster API accepts a Cluster without it, and then waits for ever."""
+        """The object that the Cluster refers to: Cluster API accepts a Cluster without it, and then waits indefinitely."""
         found = self.ref.kube.find(api_version, kind, name, namespace)
         if found is None:
             names = sorted(item["metadata"]["name"] for item in self.ref.kube.list_all(api_version, kind, namespace))
