@@ -25,7 +25,7 @@ from .settings import Settings
 
 SEND_BUFFER_BYTES = 2**18
 KEEP_ALIVE_SECONDS, GRACE_SECONDS = 65, 10
-BROKEN_SECONDS = 60.0  # after which a watch that does not come back makes the service not ready
+BROKEN_SECONDS = 60.0  # after which a watch that does not recover makes the service not ready
 
 
 class Protocol(H11Protocol):

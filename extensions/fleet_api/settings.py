@@ -110,7 +110,7 @@ class Watch(_Strict):
     stream_seconds: Seconds = 3600
     queued_events: Annotated[int, Field(ge=1)] = 1000  # after which a slow client is disconnected
     send_seconds: Seconds = 30  # the same for a client that reads nothing
-    deletions: Annotated[int, Field(ge=1)] = 10000  # that are remembered for clients that come back
+    deletions: Annotated[int, Field(ge=1)] = 10000  # that are remembered for clients that reconnect
 
 
 class Cached(_Strict):

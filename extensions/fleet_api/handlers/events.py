@@ -1,4 +1,4 @@
-"""The event stream of clusters: Server-Sent Events. A slow client is disconnected; it comes back with the id of its last event.
+"""The event stream of clusters: Server-Sent Events. A slow client is disconnected; it reconnects with the id of its last event.
 
 Without a Last-Event-ID the stream begins with all clusters as they are, then `synced`, then changes. With one, it continues after it. The
 event `reset` means that changes are unknown: the client lists again, and uses what follows.

@@ -1,4 +1,4 @@
-// Keeps a view current: follows an event stream, comes back after an interruption, and shows whether it is connected.
+// Keeps a view current: follows an event stream, reconnects after an interruption, and shows whether it is connected.
 
 import { stream, Problem } from "./api.js";
 

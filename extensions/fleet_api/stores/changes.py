@@ -1,6 +1,6 @@
-"""Changes of clusters for event streams: to subscribers at once, and again to those that come back with the version of their last event.
+"""Changes of clusters for event streams: to subscribers at once, and again to those that reconnect with the version of their last event.
 
-A client that comes back gets the present state of each cluster that changed since, and the deletions since. Deletions before the first
+A client that reconnects gets the present state of each cluster that changed since, and the deletions since. Deletions before the first
 list of this process are asked of the API server, which remembers them for some minutes; what is no longer known is reported as a reset.
 """
 

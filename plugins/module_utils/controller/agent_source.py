@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The event source `fleet_agent` as a whole: of several agents of a hub the leader works, the others stand by.
 
-The leader is elected on the hub: a home cluster that is away changes nothing about it.
+The leader is elected on the hub: an unreachable home cluster changes nothing about it.
 """
 
 from __future__ import annotations

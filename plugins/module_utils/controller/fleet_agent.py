@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The agent of a hub while it leads: follows the assignments at home and their orders on the hub, reports, and answers requests.
 
-The home cluster may be away for hours: nothing on the hub depends on it. Informers and heartbeats try again with backoff and jitter, and
-what changed meanwhile is written then, because each reconcile compares the whole of both sides.
+The home cluster may be unreachable for hours: nothing on the hub depends on it. Informers and heartbeats try again with backoff and jitter,
+and what changed meanwhile is written then, because each reconcile compares the whole of both sides.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ WATCH_SECONDS = 60  # a connection to the home cluster may break unnoticed
 RESYNC_SECONDS, UNSETTLED_SECONDS, SWEEP_SECONDS = 600.0, 2.0, 30.0
 BROKEN_SECONDS = 60.0  # a watch that is broken for longer is reported
 CONFLICT_SECONDS = (0.1, 0.3)  # by then the watch has brought what is newer
-AWAY_SECONDS = (3.0, 10.0)  # until the next try for an assignment while a cluster does not answer
+UNREACHABLE_SECONDS = (3.0, 10.0)  # until the next try for an assignment while a cluster does not answer
 
 
 class FleetAgent:
@@ -125,7 +125,7 @@ class FleetAgent:
             outcome = await in_thread(partial(self._reconciler.reconcile, item, self._order_of(item), self._secrets.get(key)))
         except (Conflict, Unreachable) as error:
             log.debug("%s: %s", key, sentence(error))
-            seconds = CONFLICT_SECONDS if isinstance(error, Conflict) else AWAY_SECONDS
+            seconds = CONFLICT_SECONDS if isinstance(error, Conflict) else UNREACHABLE_SECONDS
             self._queue.add_after(key, random.uniform(*seconds))  # noqa: S311 - spreads contenders, keeps no secret
             return
         if outcome.assignment:

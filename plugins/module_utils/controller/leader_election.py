@@ -3,7 +3,7 @@
 """Leader election: of several event sources for a hub one leads, and the others stand by until its Lease is free.
 
 Two leaders for a moment are harmless: each action is decided on the hub's own state, and its run takes the order's lock. So a leader that
-cannot renew because the hub is unreachable continues once the hub is back, unless another source leads by then.
+cannot renew because the hub is unreachable continues once the hub recovers, unless another source leads by then.
 """
 
 from __future__ import annotations

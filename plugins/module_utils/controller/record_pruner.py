@@ -28,7 +28,7 @@ class RecordPruner:
         self._exported = exported
 
     async def run(self) -> None:
-        """Until cancelled. No error ends it: the bucket may be away for a while."""
+        """Until cancelled. No error ends it: the bucket may be unreachable for a while."""
         if not self._settings.store and self._settings.retention == Retention():
             return
         while True:

@@ -178,7 +178,7 @@ class AssignmentReconciler:
         return present
 
     def _remember_ready(self, assignment: ClusterAssignment, reference: OrderReference, order: Object) -> None:
-        """On the hub too: the home cluster may be away when the cluster becomes Ready, and when its order is deleted."""
+        """On the hub too: the home cluster may be unreachable when the cluster becomes Ready, and when its order is deleted."""
         if reference.is_adopted or is_provisioned(assignment) or (order.get("status") or {}).get("phase") != READY:
             return
         namespace = self._hub.get("v1", "Namespace", reference.namespace)

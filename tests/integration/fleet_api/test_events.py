@@ -44,7 +44,7 @@ def resumed_after(client: Client, last: str) -> Iterator[tuple[Event, Stream]]:
     """A stream that goes on after an event, with its first event.
 
     A service that was restarted asks the API server for what it missed. If the answer takes too long, the stream begins with a reset: then
-    this client comes back again.
+    this client reconnects.
     """
     for _attempt in range(10):
         with stream_of(client, last=last) as stream:

@@ -22,7 +22,7 @@ def cluster(name: str, **more: Any) -> Object:
 def test_cluster_that_cannot_be_recorded_ends_no_other_record(monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[str] = []
     both = threading.Event()
-    answers: list[Exception] = [Unreachable("The home cluster is away.")]
+    answers: list[Exception] = [Unreachable("The home cluster is unreachable.")]
 
     def write(_home: Any, found: FleetCluster, *_more: Any) -> None:
         if answers:

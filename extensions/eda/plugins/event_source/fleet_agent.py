@@ -19,7 +19,7 @@ description:
   - Renews a C(Lease), and reports the checks of the hub, its hosts by class, the templates on offer with their
     parameters, and versions.
   - Answers requests for short-lived kubeconfigs.
-  - The hub does not depend on the home cluster. What changes while that is away is reported once it is back.
+  - The hub does not depend on the home cluster. What changes while that is unreachable is reported once it recovers.
   - Of several sources for one hub one works, and the others stand by.
 options:
   hub:
