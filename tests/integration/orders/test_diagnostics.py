@@ -14,7 +14,8 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import Acc
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.diagnostics import LOOKS_SECRET
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names
 
-from ..plugins.test_examples import apply_order, examples, orders, run_playbook
+from ..plugins.test_examples import NAMESPACE, apply_order, examples, orders
+from ..support.orders import Orders
 from ..support.playbooks import play, task
 
 __all__ = ["orders"]  # a fixture
@@ -31,7 +32,7 @@ def contents(path: Path) -> dict[str, str]:
 @pytest.mark.usefixtures("orders")
 def test_archive_has_everything_but_secrets(hub: Access, tmp_path: Path) -> None:
     apply_order(hub)
-    run_playbook(hub, "create_cluster")
+    Orders(hub, NAMESPACE, tmp_path).provision()
     stray = {"metadata": {"name": "stray", "namespace": WORKING}, "data": {"note": f"{HIDDEN} {TOKEN}", "plain": "left as it is"}}
     hub.apply({"apiVersion": "v1", "kind": "ConfigMap", **stray})
     bad = {"name": "demo", "namespace": "orders", "dest": "/nowhere/x.tar.gz"}

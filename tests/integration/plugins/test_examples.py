@@ -21,7 +21,8 @@ from ansible_collections.openfleet.clusters.plugins import modules
 from ansible_collections.openfleet.clusters.plugins.module_utils.orders.model import Names
 
 from ..support.name_server import KEY_NAME, name_server
-from ..support.playbooks import COLLECTION, RUN_SECONDS, Played, Task, play
+from ..support.orders import Orders
+from ..support.playbooks import COLLECTION, Played, Task, play
 from ..support.ramen import policies
 
 ALL = sorted(file.stem for file in Path(next(iter(modules.__path__))).glob("*.py") if not file.stem.startswith("_"))
@@ -95,14 +96,6 @@ def run(hub: Access, folder: Path, tasks: list[Task], *options: str, **variables
     return play(folder, tasks, *options, defaults=defaults, secrets={"pull_secret": PULL_SECRET}, ansible_eda={"event": event}, **variables)
 
 
-def run_playbook(hub: Access, playbook: str) -> None:
-    """Run the playbook that the rulebook would run."""
-    settings = {"KUBECONFIG": str(hub.kubeconfig), "ANSIBLE_COLLECTIONS_PATH": str(Path(sys.prefix) / "collections")}
-    command = [str(Path(sys.executable).parent / "ansible-playbook"), f"{COLLECTION}.{playbook}"]
-    values = {"cluster_order_name": "demo", "cluster_order_namespace": NAMESPACE, "cluster_wait_timeout": 300}
-    subprocess.run([*command, "-e", json.dumps(values)], env=os.environ | settings, capture_output=True, timeout=RUN_SECONDS, check=True)
-
-
 @pytest.mark.usefixtures("orders")
 def test_examples_of_reading_and_locking(hub: Access, tmp_path: Path) -> None:
     apply_order(hub)
@@ -171,6 +164,8 @@ def test_examples_of_a_run(hub: Access, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("orders")
 def test_examples_of_a_tenant(hub: Access, tmp_path: Path) -> None:
+    runs = Orders(hub, NAMESPACE, tmp_path)
+
     def site() -> None:
         """Create the ordered cluster, and delete it with the order."""
 
@@ -179,9 +174,9 @@ def test_examples_of_a_tenant(hub: Access, tmp_path: Path) -> None:
             return bool(order and order["spec"]["nodeRequests"][0]["numberOfNodes"] == 3)
 
         until(scaled, "the order is scaled")
-        run_playbook(hub, "create_cluster")
+        runs.provision()
         until(lambda: "deletionTimestamp" in hub.get("clusterorder", "demo", "-n", NAMESPACE)["metadata"], "the order is deleted")
-        run_playbook(hub, "delete_cluster")
+        runs.remove()
 
     with ThreadPoolExecutor(1) as threads:
         working = threads.submit(site)
