@@ -50,15 +50,15 @@ class ActionModule(ControllerAction):
         site = parameters["site_namespace"]
         before = [lease.read(kube, *order, site=site) for order in orders]
         changed = any(state.holder != holder for state in before)
-        duration, patience = parameters["duration"], parameters["wait_timeout"]
+        duration, timeout = parameters["duration"], parameters["wait_timeout"]
         if self.check_mode:
-            return changed, [lease.predict(state, holder, duration, kube.server_time(), patience) for state in before]
+            return changed, [lease.predict(state, holder, duration, kube.server_time(), timeout) for state in before]
         # A lock that a holder of this run's own making has already is renewed already; a holder that was given may be
         # of another run.
         if not changed and not parameters["holder"]:
-            return changed, lease.acquire_all(kube, orders, holder, duration, patience, site, run.require)
+            return changed, lease.acquire_all(kube, orders, holder, duration, timeout, site, run.require)
         with Renewer(connection(parameters), run) as renewer:
-            return changed, lease.acquire_all(kube, orders, holder, duration, patience, site, run.require, renewer.keep_all)
+            return changed, lease.acquire_all(kube, orders, holder, duration, timeout, site, run.require, renewer.keep_all)
 
     def _release(self, kube: Kube, orders: list[OrderName], holder: str, site: str) -> dict[str, Any]:
         if self.check_mode:

@@ -52,13 +52,13 @@ class CoordinationSource:
 class DrpcFollower:
     """Calls `follow` with the workloads of all DRPlacementControls, at the start and after each change.
 
-    While the API server does not answer, the last known ones stay for `patience` seconds. Then this process follows none: a leader that
+    While the API server does not answer, the last known ones stay for `timeout` seconds. Then this process follows none: a leader that
     cannot read its own cluster does nothing, and while it keeps the leases no other cluster can lead.
     """
 
-    def __init__(self, kube: Kube, probe: Probe, patience: float, follow: Callable[[list[WorkloadRef]], None]) -> None:
+    def __init__(self, kube: Kube, probe: Probe, timeout: float, follow: Callable[[list[WorkloadRef]], None]) -> None:
         self._informer = Informer(kube, RAMEN, DRPC, self._changed)
-        self._probe, self._patience = probe, patience
+        self._probe, self._timeout = probe, timeout
         self._follow = follow
         self._change = asyncio.Event()
         self._can_lead = True
@@ -79,11 +79,11 @@ class DrpcFollower:
             state, _reason = await asyncio.to_thread(self._probe)
             if state == HEALTHY:
                 answered = time.monotonic()
-            can_lead = time.monotonic() - answered < self._patience
+            can_lead = time.monotonic() - answered < self._timeout
             if can_lead != self._can_lead:
                 self._can_lead = can_lead
                 self._change.set()
-            await asyncio.sleep(self._patience / PROBES)
+            await asyncio.sleep(self._timeout / PROBES)
 
     async def _work(self) -> None:
         while True:

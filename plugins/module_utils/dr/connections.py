@@ -10,8 +10,8 @@ from ..kube.untrusted import kubeconfig_of, target_of
 from ..registry.clients import ClusterClients
 from ..registry.model import REGISTRY
 from ..registry.store import RegistryStore
-from .direct.patience import Patience
 from .direct.peers import Peers
+from .direct.response_timeouts import ResponseTimeouts
 from .settings import DrSettings
 
 
@@ -23,13 +23,13 @@ class Connections:
         self._namespace = namespace
         self._read_only = read_only
         self._clients: dict[float, ClusterClients] = {}
-        self._patience = Patience()
+        self._timeouts = ResponseTimeouts()
 
     def peers(self, settings: DrSettings) -> Peers:
         registry = RegistryStore(self._kube, REGISTRY).get(self._namespace, settings.registry)
         if settings.timeout not in self._clients:
             self._clients = {settings.timeout: ClusterClients(self._kube, self._namespace, settings.timeout, read_only=self._read_only)}
-        return Peers(registry, self._clients[settings.timeout], settings.timeout, self._patience)
+        return Peers(registry, self._clients[settings.timeout], settings.timeout, self._timeouts)
 
     def hub(self, settings: DrSettings) -> Kube:
         target = self._kube.target

@@ -92,12 +92,12 @@ class _Checks:
         return [Check("registry", not missing, text)]
 
     def access(self) -> list[Check]:
-        answers = self._peers.ask(self._names, lambda kube: kube.version())
+        answers = self._peers.call_all(self._names, lambda kube: kube.version())
         return [_answered(f"access to {name}", answer) for name, answer in answers.items()]
 
     def policies(self) -> list[Check]:
         """The policy is in force where a group with an invalid stamp is refused. Nothing is stored: it is a dry run."""
-        answers = self._dry_running.ask(self._names, _is_guarded)
+        answers = self._dry_running.call_all(self._names, _is_guarded)
         checks = []
         for name, answer in answers.items():
             passed, text = answer is True, "in force"

@@ -288,7 +288,7 @@ def test_peer_that_sends_a_byte_at_a_time_delays_no_other(hub: Access, namespace
 
     with server(drip) as slow:
         peers = peers_of(hub.kube, namespace, {"east": kubeconfig(hub), "slow": with_server(hub, f"http://{slow}")}, seconds=4 * BRIEF)
-        peers.ask(["east"], lambda kube: kube.version())  # connected before
+        peers.call_all(["east"], lambda kube: kube.version())  # connected before
         answers = DirectReader(peers).get(["east", "slow"], ref(namespace))
         ended.set()
     assert {name: type(answer) for name, answer in answers.items()} == {"east": Absent, "slow": Unreachable}
@@ -296,7 +296,7 @@ def test_peer_that_sends_a_byte_at_a_time_delays_no_other(hub: Access, namespace
 
 def test_answer_that_is_not_complete_at_the_deadline_is_not_waited_for(hub: Access, namespace: str) -> None:
     peers = peers_of(hub.kube, namespace, {"east": kubeconfig(hub), "west": kubeconfig(hub)}, seconds=SECONDS)
-    peers.ask(["east", "west"], lambda kube: kube.version())  # connected before
+    peers.call_all(["east", "west"], lambda kube: kube.version())  # connected before
     peers.seconds = 2 * BRIEF
     over = threading.Event()
 
@@ -306,7 +306,7 @@ def test_answer_that_is_not_complete_at_the_deadline_is_not_waited_for(hub: Acce
         return "answered"
 
     slow: list[Kube] = []
-    answers = peers.ask(["east", "west"], work)
+    answers = peers.call_all(["east", "west"], work)
     over.set()
     assert sorted(type(answer).__name__ for answer in answers.values()) == ["Unreachable", "str"]
 

@@ -19,7 +19,7 @@ from ...registry.health import SecretNotFound
 from ...registry.model import ClusterRegistry, RegisteredCluster
 from ..answers import Unauthorized, Unknown, Unreachable
 from ..errors import answer_of
-from .patience import Patience
+from .response_timeouts import ResponseTimeouts
 
 Result = TypeVar("Result")
 
@@ -27,11 +27,13 @@ Result = TypeVar("Result")
 class Peers:
     """The clusters of a registry, for one reconcile. All requests for one answer of a cluster may take `seconds` together."""
 
-    def __init__(self, registry: ClusterRegistry, clients: ClusterClients, seconds: float, patience: Patience | None = None) -> None:
+    def __init__(
+        self, registry: ClusterRegistry, clients: ClusterClients, seconds: float, timeouts: ResponseTimeouts | None = None
+    ) -> None:
         self.registry = registry
         self.seconds = seconds
         self._clients = clients
-        self._patience = patience or Patience()
+        self._timeouts = timeouts or ResponseTimeouts()
         self._clusters = {cluster.name: cluster for cluster in registry.clusters}
         self._connected: dict[str, Client] = {}
         self._connecting = {name: threading.Lock() for name in self._clusters}
@@ -59,20 +61,20 @@ class Peers:
                     found[cluster.name] = self._clients.client(cluster).kube
         return found
 
-    def ask(self, names: Sequence[str], work: Callable[[Kube], Result]) -> dict[str, Result | Unknown]:
+    def call_all(self, names: Sequence[str], work: Callable[[Kube], Result]) -> dict[str, Result | Unknown]:
         """Call `work` for several clusters at once. A cluster that has not answered at the deadline is Unreachable."""
         answers: dict[str, Result | Unknown] = {}
-        patience = {name: self._patience.seconds(name, self.seconds) for name in names}
-        asked = [name for name in names if patience[name]]
+        timeouts = {name: self._timeouts.seconds(name, self.seconds) for name in names}
+        reachable = [name for name in names if timeouts[name]]
         late = Unreachable(f"No complete answer within {self.seconds:g} s: check the cluster and the network.")
-        if not asked:
+        if not reachable:
             return dict.fromkeys(names, late)
-        threads, began = ThreadPoolExecutor(min(len(asked), MAX_THREADS)), time.monotonic()
+        threads, began = ThreadPoolExecutor(min(len(reachable), MAX_THREADS)), time.monotonic()
         try:
-            requests = {name: threads.submit(self.call, name, work) for name in asked}
+            requests = {name: threads.submit(self.call, name, work) for name in reachable}
             for name, request in requests.items():
-                wait((request,), timeout=max(0.0, began + patience[name] - time.monotonic()))
-                self._patience.note(name, request, time.monotonic() - began)
+                wait((request,), timeout=max(0.0, began + timeouts[name] - time.monotonic()))
+                self._timeouts.note(name, request, time.monotonic() - began)
                 answers[name] = request.result() if request.done() else late
             return {name: answers.get(name, late) for name in names}
         finally:

@@ -20,10 +20,10 @@ class DirectReader:
         self._peers = peers
 
     def get(self, clusters: Sequence[str], ref: ObjectRef) -> dict[str, Answer]:
-        return dict(self._peers.ask(clusters, lambda kube: _get(kube, ref)))
+        return dict(self._peers.call_all(clusters, lambda kube: _get(kube, ref)))
 
     def list(self, clusters: Sequence[str], api_version: str, kind: str, namespace: str = "") -> dict[str, ListAnswer]:
-        return dict(self._peers.ask(clusters, lambda kube: _list(kube, api_version, kind, namespace)))
+        return dict(self._peers.call_all(clusters, lambda kube: _list(kube, api_version, kind, namespace)))
 
     def forget(self, clusters: Sequence[str], ref: ObjectRef) -> None:
         """Nothing was created to read the object."""

@@ -1,4 +1,4 @@
-"""How long a cluster is waited for that hangs, by the answers to the requests before."""
+"""The timeouts of a cluster that hangs, by the responses to earlier requests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Absent, Unauthorized, Unreachable
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.direct.patience import SHORT_SECONDS, Patience
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.direct.response_timeouts import SHORT_SECONDS, ResponseTimeouts
 
 FULL, LONG = 10.0, 5.0
 
@@ -33,17 +33,17 @@ def answered(answer: Any) -> Future[Any]:
     ],
 )
 def test_next_wait_follows_from_the_last_answer(answer: Any, took: float, seconds: float) -> None:
-    patience = Patience()
-    assert patience.seconds("east", FULL) == FULL
-    patience.note("east", answered(answer), took)
-    assert (patience.seconds("east", FULL), patience.seconds("west", FULL)) == (seconds, FULL)
+    timeouts = ResponseTimeouts()
+    assert timeouts.seconds("east", FULL) == FULL
+    timeouts.note("east", answered(answer), took)
+    assert (timeouts.seconds("east", FULL), timeouts.seconds("west", FULL)) == (seconds, FULL)
 
 
 def test_late_answer_restores_the_full_time_and_a_late_failure_a_short_one() -> None:
     for late, seconds in ((Absent(), FULL), (Unreachable("timed out"), SHORT_SECONDS)):
-        patience, request = Patience(), answered(None)
-        patience.note("east", request, FULL)
+        timeouts, request = ResponseTimeouts(), answered(None)
+        timeouts.note("east", request, FULL)
         request.set_result(late)
-        assert patience.seconds("east", FULL) == seconds
-        patience.note("east", answered(Absent()), 0.1)
-        assert patience.seconds("east", FULL) == FULL
+        assert timeouts.seconds("east", FULL) == seconds
+        timeouts.note("east", answered(Absent()), 0.1)
+        assert timeouts.seconds("east", FULL) == FULL

@@ -1,8 +1,8 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How long a cluster is waited for. One that hangs is waited for in full once, not in each reconcile: a failover has many.
+"""How long to wait for the response of a cluster. One that hangs gets the full timeout once, not in each reconcile: a failover has many.
 
-It is asked on, by one request at a time, and the first answer restores the full time, however late it arrives.
+After that it gets one request at a time, and the first response restores the full timeout, however late it arrives.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..answers import Unauthorized, Unreachable
 SHORT_SECONDS = 1.0
 
 
-class Patience:
+class ResponseTimeouts:
     """The clusters that hang, each with the last request to it. Kept between reconciles. Safe for concurrent use."""
 
     def __init__(self) -> None:
