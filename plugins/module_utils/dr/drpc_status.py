@@ -31,7 +31,6 @@ BUCKET_REMEDY = "The bucket with the state cannot be used, and nothing is done w
 LAST_ACTION = "ramendr.openshift.io/last-action"  # a label: ramenctl reads what a test failover is reverted to
 REFRESH = timedelta(minutes=10)
 GROUP_SYNC = ("lastGroupSyncTime", "lastGroupSyncDuration", "lastGroupSyncBytes")
-OF_HOME = ("resourceConditions", "lastKubeObjectProtectionTime", *GROUP_SYNC)
 
 
 def status_of(drpc: Object, state: State, conditions: Mapping[str, ConditionState], home: Object | None, now: datetime) -> Object:

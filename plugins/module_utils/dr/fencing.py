@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the clusterFence of a DRCluster asks of a NetworkFence of csi-addons, and the status that follows. Pure.
+"""What the clusterFence of a DRCluster requests of a NetworkFence of csi-addons, and the status that follows. Pure.
 
 Ramen's hub operator does this where there is a hub. The NetworkFence is on a peer of the fenced cluster, and has the name and the fields
 that Ramen gives it.
@@ -39,9 +39,10 @@ def plan_fence(cluster: Object, fence: Object | None, *, is_own: bool) -> FenceP
     """`fence` is the NetworkFence of the cluster on this one. `is_own`: it is this cluster."""
     wanted = cluster["spec"].get("clusterFence") or ""
     if wanted == MANUALLY_FENCED:
-        return _plan("Fenced", TRUE, "Fenced", FALSE, "A person has cut the cluster off from the storage")
+        text = f"clusterFence is {MANUALLY_FENCED}: keep the cluster cut off from the storage, and set {MANUALLY_UNFENCED} to end that"
+        return _plan("Fenced", TRUE, "Fenced", FALSE, text)
     if wanted == MANUALLY_UNFENCED:
-        return _plan("Unfenced", FALSE, "Clean", TRUE, "A person has ended the fence")
+        return _plan("Unfenced", FALSE, "Clean", TRUE, f"clusterFence is {MANUALLY_UNFENCED}: give the cluster access to the storage again")
     if wanted == FENCED:
         return _fence(cluster, fence, is_own=is_own)
     if fence:

@@ -1,4 +1,4 @@
-"""What a DRCluster asks of a NetworkFence, case by case."""
+"""What a DRCluster requests of a NetworkFence, case by case."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def fence(state: str, result: str = "", *, deleting: bool = False) -> Object:
     return {"metadata": metadata, "spec": {"fenceState": state}, "status": {"result": result, "message": "refused"} if result else {}}
 
 
-# What is asked for, the NetworkFence -> phase, Fenced, Clean, what is written, whether it is deleted, whether all is
+# clusterFence, the NetworkFence -> phase, Fenced, Clean, what is written, whether it is deleted, whether all is
 # done
 CASES: dict[str, tuple[str, Object | None, tuple[str, str, str, str, bool, bool]]] = {
-    "nothing is asked for": ("", None, ("Available", "False/Clean", "True", "", False, True)),
+    "clusterFence is empty": ("", None, ("Available", "False/Clean", "True", "", False, True)),
     "a fence begins": ("Fenced", None, ("Fencing", "False/Fencing", "True", "Fenced", False, False)),
     "the storage has not answered": ("Fenced", fence("Fenced"), ("Fencing", "False/Fencing", "True", "", False, False)),
     "the storage refuses": ("Fenced", fence("Fenced", "Failed"), ("Fencing", "False/FenceError", "True", "", False, False)),
@@ -51,8 +51,8 @@ CASES: dict[str, tuple[str, Object | None, tuple[str, str, str, str, bool, bool]
         ("Unfencing", "True/Unfencing", "False", "", False, False),
     ),
     "it is clean": ("Unfenced", None, ("Unfenced", "False/Clean", "True", "", False, True)),
-    "a person has cut it off": ("ManuallyFenced", None, ("Fenced", "True/Fenced", "False", "", False, True)),
-    "a person has ended that": ("ManuallyUnfenced", None, ("Unfenced", "False/Clean", "True", "", False, True)),
+    "it is fenced manually": ("ManuallyFenced", None, ("Fenced", "True/Fenced", "False", "", False, True)),
+    "it is unfenced manually": ("ManuallyUnfenced", None, ("Unfenced", "False/Clean", "True", "", False, True)),
 }
 
 
