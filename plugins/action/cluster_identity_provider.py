@@ -30,6 +30,6 @@ class ActionModule(ClusterAction):
 
 
 def _remove(provider: Provider, cluster: ObservedCluster, name: str) -> None:
-    # A cluster that is gone has none.
+    # A cluster that does not exist has none.
     if cluster.exists:
         provider.remove_identity_provider(cluster, name)
