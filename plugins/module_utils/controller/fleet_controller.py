@@ -22,6 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
 from ..common.types import Object
+from ..fleet.hub_state import is_not_reporting
 from ..fleet.kinds import QUOTA_NAME
 from ..fleet.lifetime import Expiry, warned_from
 from ..fleet.model import PENDING, FleetCluster
@@ -299,10 +300,9 @@ class FleetController:
     def _hub_changed(self, before: Object | None, after: Object | None) -> None:
         name = (after or before or {})["metadata"]["name"]
         if after is not None:
-            events = hub_events(before, after)
-            self._notify(events)
+            self._notify(hub_events(before, after))
             self._hubs.changed(name)
-        if after is None or before is None or events:
+        if after is None or before is None or is_not_reporting(before) != is_not_reporting(after):
             self._enqueue(self._cache.clusters_on(name))  # they say whether their hub reports
         if after is not None and hub_may_fit(before, after):
             self._enqueue(self._waiting.hub_may_fit(name, self._cache.clusters_on(name)))

@@ -12,10 +12,10 @@ import uuid
 from collections.abc import Iterator
 
 from ..common.types import Object
-from ..fleet.hub_state import is_not_reporting
 from ..fleet.model import DEGRADED, FAILED, QUOTA_RESERVED, READY, SCHEDULED
 from ..fleet.status import EXPIRING, UNSCHEDULABLE
 from ..providers.model import FALSE, TRUE
+from .queueing_hints import is_ready
 
 STATES = {READY: "cluster_ready", DEGRADED: "cluster_degraded", FAILED: "cluster_failed"}
 REFUSED = ("QuotaExceeded", "TenantDenied", "NoQuota")
@@ -28,8 +28,8 @@ TYPES = (
     "cluster_expired",
     "cluster_denied",
     "cluster_deleted",
-    "hub_lost",
-    "hub_back",
+    "hub_not_ready",
+    "hub_ready",
 )
 
 
@@ -49,13 +49,13 @@ def ended_event(item: Object, reason: str, message: str) -> Object:
 
 
 def hub_events(before: Object | None, after: Object) -> list[Object]:
-    """Whether the agent of a hub stopped reporting or reports again."""
+    """Whether a hub became ready, or no longer is."""
     status = after.get("status") or {}
-    then, now = is_not_reporting((before or {}).get("status") or {}), is_not_reporting(status)
+    then, now = is_ready((before or {}).get("status") or {}), is_ready(status)
     if then == now:
         return []
     ready = _conditions(after).get(READY, {})
-    kind, metadata = "hub_lost" if now else "hub_back", after["metadata"]
+    kind, metadata = "hub_ready" if now else "hub_not_ready", after["metadata"]
     identity = _identity(metadata["uid"], kind, str(ready.get("lastTransitionTime", "")))
     about = {"hub": metadata["name"], "uid": metadata["uid"], "clusters": int(status.get("clusters") or 0)}
     return [{"type": kind, **about, "reason": ready.get("reason", ""), "message": ready.get("message", ""), "meta": {"uuid": identity}}]

@@ -11,13 +11,15 @@ from concurrent.futures import Executor
 from datetime import timedelta
 
 from ..common.types import Object
-from ..fleet.hub_state import AgentState, derive_hub_status, heartbeat_interval, is_not_reporting
+from ..fleet.hub_state import AgentState, derive_hub_status, heartbeat_interval, ready_state
 from ..fleet.kinds import API_VERSION, HUB
 from ..fleet.swap import swap_status
 from ..kube.client import Kube
 from ..kube.errors import NotFound
 from ..kube.event_recorder import NORMAL, WARNING, Event, EventRecorder
+from ..providers.model import TRUE, ConditionState
 from .fleet_cache import FleetCache
+from .queueing_hints import is_ready
 from .work_queue import Key, WorkQueue
 
 log = logging.getLogger(__name__)
@@ -64,7 +66,7 @@ class HubMonitor:
                 before = swap_status(self._home, lambda: self._home.get(API_VERSION, HUB, key.name), change, item)
             except NotFound:  # deleted meanwhile
                 return
-            self._report(before, agent.stopped_reporting(now, self._hub_timeout), agent)
+            self._report(before, ready_state(agent, now, self._hub_timeout), agent)
 
         await asyncio.get_running_loop().run_in_executor(self._pool, write)
 
@@ -78,10 +80,10 @@ class HubMonitor:
         if times:
             self.queue.add_after(key, min(times).total_seconds() + A_MOMENT)
 
-    def _report(self, before: Object, stopped: bool, agent: AgentState) -> None:
-        if is_not_reporting(before.get("status") or {}) == stopped:
+    def _report(self, before: Object, state: ConditionState, agent: AgentState) -> None:
+        ready = state.status == TRUE
+        if is_ready(before.get("status") or {}) == ready:
             return
-        name = before["metadata"]["name"]
-        text = "The agent of the hub does not report" if stopped else "The agent of the hub reports again"
-        self._events.record(before, [Event("HubLost" if stopped else "HubBack", text, WARNING if stopped else NORMAL)])
-        log.warning("hub %s: %s; last heartbeat %s", name, text, agent.heartbeat)
+        event = Event("HubReady", state.message, NORMAL) if ready else Event("HubNotReady", state.message, WARNING)
+        self._events.record(before, [event])
+        log.warning("hub %s: %s: %s; last heartbeat %s", before["metadata"]["name"], event.reason, state.message, agent.heartbeat)

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The heartbeat and the report of a hub, for as long as its agent leads: when they are written, and what happens while home is away."""
+"""The heartbeat and the report of a hub, for as long as its agent leads: when they are written, also while home is unreachable."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .work_queue import sentence
 log = logging.getLogger(__name__)
 
 FIRST_BACKOFF, LAST_BACKOFF = 1.0, 15.0
-LOST_AFTER = 3  # heartbeats in a row
+UNREACHABLE_AFTER = 3  # heartbeats in a row
 BURST_SECONDS = 1.0
 
 Event = dict[str, Any]
@@ -70,13 +70,13 @@ class HubReporting:
                 self.failures += 1
                 self._check_credentials(error)
                 wait = min(FIRST_BACKOFF * 2 ** min(self.failures, 16), LAST_BACKOFF) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
-                if self.failures == LOST_AFTER:
+                if self.failures == UNREACHABLE_AFTER:
                     log.warning("the home cluster: %s", sentence(error))
-                    await self._put({"type": "home_lost", "hub": self._settings.hub, "message": sentence(error)})
+                    await self._put({"type": "home_unreachable", "hub": self._settings.hub, "message": sentence(error)})
             else:
-                if self.failures >= LOST_AFTER:
+                if self.failures >= UNREACHABLE_AFTER:
                     log.info("the home cluster answers again")
-                    await self._put({"type": "home_back", "hub": self._settings.hub})
+                    await self._put({"type": "home_reachable", "hub": self._settings.hub})
                 self.failures, wait = 0, self._settings.heartbeat
             await asyncio.sleep(wait)
 

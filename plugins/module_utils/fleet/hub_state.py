@@ -74,9 +74,10 @@ def derive_hub_status(status: Object, agent: AgentState, now: datetime, hub_time
     return changes
 
 
-def is_not_reporting(status: Object) -> bool:
-    """Whether the status says that the agent does not report."""
-    return any(each["type"] == READY and each["reason"] == NOT_REPORTING for each in status.get("conditions") or ())
+def is_not_reporting(hub: Object) -> bool:
+    """Whether the status of the hub says that its agent does not report."""
+    conditions = (hub.get("status") or {}).get("conditions") or ()
+    return any(each["type"] == READY and each["reason"] == NOT_REPORTING for each in conditions)
 
 
 def _conditions(status: Object, state: ConditionState, now: datetime) -> list[Object] | None:

@@ -53,7 +53,7 @@ def site(installed: Access) -> Iterator[AgentSite]:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """The waits between two tries, shortened. A cluster has as long to answer as a busy machine may need."""
-    monkeypatch.setattr(fleet_agent, "AWAY_SECONDS", (0.2, 0.5))
+    monkeypatch.setattr(fleet_agent, "UNREACHABLE_SECONDS", (0.2, 0.5))
     monkeypatch.setattr(fleet_agent, "SWEEP_SECONDS", 0.5)
     monkeypatch.setattr(hub_reporting, "LAST_BACKOFF", 0.5)
     monkeypatch.setattr(informer, "LAST_RETRY_SECONDS", 1.0)
@@ -97,7 +97,7 @@ def test_hub_goes_on_without_home_and_catches_up(site: AgentSite, refuse: bool, 
             agent.until_state(each, "Progressing")
         assert agent.to_home is not None
         agent.to_home.cut(refuse=refuse)
-        until(lambda: "home_lost" in agent.types(), "the agent notices that home is away")
+        until(lambda: "home_unreachable" in agent.types(), "the agent reports that home is unreachable")
         # Meanwhile, on both sides:
         site.report(kept, "Ready", **NODES)
         site.report(quiet, "Ready", **NODES)  # which no change at home brings to the agent's attention later
@@ -120,7 +120,7 @@ def test_hub_goes_on_without_home_and_catches_up(site: AgentSite, refuse: bool, 
         agent.until_state(quiet, "Ready")
         until(lambda: (site.order(kept) or {})["spec"]["nodeRequests"][0]["numberOfNodes"] == 3, "the order follows")
         until(lambda: "Provisioned" in [each["type"] for each in site.status(kept).get("conditions", ())], "what happened is reported")
-        until(lambda: "home_back" in agent.types(), "home is back")
+        until(lambda: "home_reachable" in agent.types(), "home is reachable")
         assert site.order(lost) is None
 
 

@@ -113,7 +113,7 @@ def test_changes_while_no_engine_led_are_reported_by_the_next_one(fleet: Fleet) 
     with running(fleet) as source:
         until_reported(source, "demo", "cluster_ready")
         until_reported(source, "other", "cluster_failed")
-        until_reported(source, west, "hub_lost")
+        until_reported(source, west, "hub_not_ready")
         assert source.types(east) == []
 
 
@@ -196,9 +196,10 @@ def test_hub_takes_clusters_only_while_its_agent_reports_and_every_check_passes(
         until(lambda: ready()[0] == "AgentNotReporting", "the missing heartbeat is detected", 60)
         until_condition(fleet, "demo", "HubReporting", "HubNotReporting")
         until_while_reporting(lambda: ready()[0] == "ChecksPassed", "the hub is back")
-        until_while_reporting(lambda: "hub_back" in source.types(east), "its return is reported")
+        until_while_reporting(lambda: "AgentNotReporting" in {each["reason"] for each in source.of(east)}, "its loss is reported")
+        until_while_reporting(lambda: source.types(east)[-1] == "hub_ready", "its return is reported")
         reported = source.types(east)
-        assert reported == (["hub_lost", "hub_back"] * len(reported))[: len(reported)], "each once"
+        assert reported == (["hub_ready", "hub_not_ready"] * len(reported))[: len(reported)], "each once"
 
         def condition_types() -> list[str]:
             return [each["type"] for each in status(fleet, "demo")["conditions"]]

@@ -29,7 +29,8 @@ def cluster(state: str = "Pending", **conditions: tuple[str, str]) -> Object:
 
 
 def hub(reason: str) -> Object:
-    condition = {"type": "Ready", "status": "Unknown", "reason": reason, "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    status = {"ChecksPassed": "True", "CheckFailed": "False"}.get(reason, "Unknown")
+    condition = {"type": "Ready", "status": status, "reason": reason, "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     return {"metadata": {"name": "east", "uid": "2"}, "status": {"clusters": 3, "conditions": [condition]}}
 
 
@@ -86,12 +87,14 @@ def test_end_of_a_cluster_is_reported_by_its_cause() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "wanted"),
     [
-        ("ChecksPassed", "AgentNotReporting", ["hub_lost"]),
-        ("AgentNotReporting", "CheckFailed", ["hub_back"]),
-        ("ChecksPassed", "CheckFailed", []),
+        ("ChecksPassed", "AgentNotReporting", ["hub_not_ready"]),
+        ("ChecksPassed", "CheckFailed", ["hub_not_ready"]),
+        ("AgentNotReporting", "CheckFailed", []),
+        ("CheckFailed", "ChecksPassed", ["hub_ready"]),
+        ("AgentNotReporting", "ChecksPassed", ["hub_ready"]),
     ],
 )
-def test_hub_is_lost_and_back_once(before: str, after: str, wanted: list[str]) -> None:
+def test_hub_is_reported_when_it_becomes_ready_or_no_longer_is(before: str, after: str, wanted: list[str]) -> None:
     events = hub_events(hub(before), hub(after))
     assert [each["type"] for each in events] == wanted
     assert all((each["hub"], each["clusters"]) == ("east", 3) for each in events)

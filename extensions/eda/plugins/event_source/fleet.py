@@ -28,7 +28,7 @@ description:
     time is over, and writes records of deleted ones. Of several sources for one home cluster, one leads.
   - Emits an event for each transition. Its C(type) is V(cluster_accepted), V(cluster_scheduled),
     V(cluster_unschedulable), V(cluster_ready), V(cluster_degraded), V(cluster_failed), V(cluster_expiring),
-    V(cluster_expired), V(cluster_denied), V(cluster_deleted), V(hub_lost) or V(hub_back).
+    V(cluster_expired), V(cluster_denied), V(cluster_deleted), V(hub_not_ready) or V(hub_ready).
   - An event of a cluster has C(cluster) with C(namespace), C(name) and C(uid), and C(hub), C(template), C(reason) and
     C(message). One of a hub has C(hub), C(uid), the number of its C(clusters), C(reason) and C(message).
 options:
