@@ -20,10 +20,10 @@ from .client import PlatformApi
 from .compare import ListChange
 from .document import Item
 from .errors import NotApplied
+from .idempotent import associate, once
 from .kinds import ACTIVATIONS, EDA_ORGANIZATIONS, EDA_PROJECTS, EVENT_STREAMS, KINDS, ORGANIZATIONS, PROJECTS, RULEBOOKS
 from .model import Kind
 from .node_writer import NodeWriter
-from .once import associate, once
 from .plan import Change, Plan, RoleChange
 from .project_imports import wait_for_imports, wait_until_imported
 from .resolve import Target
@@ -173,9 +173,9 @@ class Applier:
         raise NotFound(f"{what}: the platform does not have it; check the name, and that the project has it.")
 
     def _post(self, kind: Kind, body: Object, what: str) -> Object:
-        return once(lambda: self._api.post(kind.api, kind.path, what, body), lambda: self._look_up(kind, body, what))
+        return once(lambda: self._api.post(kind.api, kind.path, what, body), lambda: self._find_created(kind, body, what))
 
-    def _look_up(self, kind: Kind, body: Object, what: str) -> Object | None:
+    def _find_created(self, kind: Kind, body: Object, what: str) -> Object | None:
         references = [reference.api_name for reference in kind.references if body.get(reference.api_name)]
         for found in self._api.list_all(kind.api, kind.path, f"{what}: look it up", {kind.name_field: body[kind.name_field]}):
             values = [found.get(name) if name in found else (found.get(name.removesuffix("_id")) or {}).get("id") for name in references]
@@ -189,11 +189,11 @@ class Applier:
         own = {name: body.pop(name) for name in GATEWAY_FIELDS if name in body}
         what = f"create {change.called}"
 
-        def look_up() -> Object | None:
+        def find_created() -> Object | None:
             found = self._api.gateway("GET", "organizations", what, query={"name": change.name}).get("results") or []
             return next((each for each in found if each.get("name") == change.name), None)
 
-        once(lambda: dict(self._api.gateway("POST", "organizations", what, own)), look_up)
+        once(lambda: dict(self._api.gateway("POST", "organizations", what, own)), find_created)
         identity = self._named("controller", "organizations", change.name, {})
         path = f"organizations/{identity}"
         return self._api.patch("controller", path, what, body) if body else self._api.get("controller", path, what)

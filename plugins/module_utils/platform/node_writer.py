@@ -10,8 +10,8 @@ from typing import Any
 from ..common.types import Object
 from .client import PlatformApi
 from .document import NODE
+from .idempotent import associate, once
 from .nodes import NodeChanges
-from .once import associate, once
 
 
 class NodeWriter:
@@ -42,17 +42,17 @@ class NodeWriter:
         return {name: self._filled(value) for name, value in wanted.items()}
 
     def _create(self, body: Object, what: str) -> Object:
-        def look_up() -> Object | None:
+        def find_created() -> Object | None:
             query = {name: body[name] for name in ("identifier", "workflow_job_template")}
             return next(iter(self._api.list_all("controller", NODE.path, what, query)), None)
 
-        return once(lambda: self._api.post("controller", NODE.path, what, body), look_up)
+        return once(lambda: self._api.post("controller", NODE.path, what, body), find_created)
 
     def _approve(self, node: int, approval: Object, what: str) -> None:
         body = {"name": approval["name"], "description": approval.get("description", ""), "timeout": approval.get("timeout", 0)}
 
-        def look_up() -> Object | None:
+        def find_created() -> Object | None:
             shown = self._api.get("controller", f"{NODE.path}/{node}", what).get("summary_fields") or {}
             return {} if (shown.get("unified_job_template") or {}).get("name") == body["name"] else None
 
-        once(lambda: self._api.post("controller", f"{NODE.path}/{node}/create_approval_template", what, body), look_up)
+        once(lambda: self._api.post("controller", f"{NODE.path}/{node}/create_approval_template", what, body), find_created)

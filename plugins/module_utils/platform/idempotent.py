@@ -13,13 +13,13 @@ from .client import PlatformApi
 TRIES = 3  # how often a request is sent whose answer is lost each time
 
 
-def once(send: Callable[[], Object], look_up: Callable[[], Object | None]) -> Object:
-    """Send a request. `look_up` returns what it has done, or None if it was not processed."""
+def once(send: Callable[[], Object], find_created: Callable[[], Object | None]) -> Object:
+    """Send a request. `find_created` returns what it has done, or None if it was not processed."""
     for attempt in range(1, TRIES + 1):
         try:
             return send()
         except AnswerLost:
-            if (found := look_up()) is not None:
+            if (found := find_created()) is not None:
                 return found
             if attempt == TRIES:
                 raise
@@ -31,8 +31,8 @@ def associate(api: PlatformApi, path: str, identity: int, called: str, *, remove
     what = f"{'remove from' if remove else 'add to'} {path.rpartition('/')[2]} of {called}"
     body: Object = {"id": identity} | ({"disassociate": True} if remove else {})
 
-    def look_up() -> Object | None:
+    def find_created() -> Object | None:
         present = any(found["id"] == identity for found in api.list_all("controller", path, what))
         return {} if present != remove else None
 
-    once(lambda: api.post("controller", path, what, body), look_up)
+    once(lambda: api.post("controller", path, what, body), find_created)
