@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 from ..common.types import Object
 from ..coordination.documents import WorkloadRef
 from ..s3.errors import Fenced
-from .answers import Unknown
 from .interfaces import BadPlacement, Deployed, ObjectRef, Outcome, Refused, Stamp, Superseded
 from .kinds import DRPC, RAMEN
 from .kinds import VRG as VRG_KIND
 from .model import Action, DeleteVRG, DeployVRG, ReleaseDRPC, SetPlacement, StartWorkload, StopWorkload
 from .modes import Access
 from .observe import Observed
+from .ramen_api import DRPC_UID
+from .read_results import Unknown
 from .state import State
-from .vocabulary import DRPC_UID
 from .workloads import REPLICAS, Write, starts, stops
 
 

@@ -15,8 +15,8 @@ from .machine.context import Context
 from .machine.procedures import PROCEDURES
 from .machine.stages import stage_names
 from .model import Action, DeleteVRG, DeployVRG, Intent, Observations, Policy, StartWorkload, Step
+from .ramen_api import FAILOVER, PRIMARY, RELOCATE, Phase, VRGCondition
 from .state import DEPLOY, TEST, Request, State
-from .vocabulary import FAILOVER, PRIMARY, RELOCATE, Phase, VRGCondition
 
 
 @dataclass(frozen=True)
@@ -79,31 +79,31 @@ def reports_of(intent: Intent, state: State, observations: Observations, policy:
     return {name: _report(context, name) for name in policy.clusters}
 
 
-def audit(history: Iterable[Entry], *, synchronous: bool = False) -> list[Violation]:
+def audit(entries: Iterable[Entry], *, synchronous: bool = False) -> list[Violation]:
     """All violations in a history, oldest entry first. It may begin in the middle: old revisions are deleted from the bucket."""
-    books = _Books(synchronous=synchronous)
+    history = _History(synchronous=synchronous)
     found: list[Violation] = []
-    for number, entry in enumerate(history):
-        found += [Violation(rule, number, message) for rule, message in _broken(books, entry)]
-        books.add(entry)
+    for number, entry in enumerate(entries):
+        found += [Violation(rule, number, message) for rule, message in _broken(history, entry)]
+        history.add(entry)
     return found
 
 
-def _broken(books: _Books, entry: Entry) -> list[tuple[str, str]]:
+def _broken(history: _History, entry: Entry) -> list[tuple[str, str]]:
     if isinstance(entry, Recorded):
-        if not books.states:
+        if not history.states:
             return []  # nothing to compare the first one with
-        return [(rule, message) for rule, check in RECORD_RULES.items() for message in check(books, entry)]
-    return [(rule, message) for rule, check in ACTION_RULES.items() for message in check(books, entry)]
+        return [(rule, message) for rule, check in RECORD_RULES.items() for message in check(history, entry)]
+    return [(rule, message) for rule, check in ACTION_RULES.items() for message in check(history, entry)]
 
 
-def unexplained(step: Step) -> bool:
+def is_stuck(step: Step) -> bool:
     """Whether a run neither ends, nor goes on, nor says what it waits for."""
     return bool(step.state.request) and not step.actions and not step.waits
 
 
 @dataclass
-class _Books:
+class _History:
     """What the entries so far amount to."""
 
     synchronous: bool
@@ -148,23 +148,23 @@ def _report(context: Context, name: str) -> Report:
 # Rules about what is recorded
 
 
-def _revisions_grow(books: _Books, entry: Recorded) -> Iterator[str]:
-    before, after = books.last, entry.state
+def _revisions_grow(history: _History, entry: Recorded) -> Iterator[str]:
+    before, after = history.last, entry.state
     if (after.epoch, after.revision) <= (before.epoch, before.revision):
         yield f"revision {after.epoch}-{after.revision} follows {before.epoch}-{before.revision}"
 
 
-def _never_backwards(books: _Books, entry: Recorded) -> Iterator[str]:
-    before, after = books.last.request, entry.state.request
+def _never_backwards(history: _History, entry: Recorded) -> Iterator[str]:
+    before, after = history.last.request, entry.state.request
     if before and after and _same(before, after):
         stages = stage_names(PROCEDURES[after.kind])
         if stages.index(after.stage) < stages.index(before.stage):
             yield f"{after} goes back from {before.stage} to {after.stage}"
 
 
-def _demotion_stays(books: _Books, entry: Recorded) -> Iterator[str]:
+def _demotion_stays(history: _History, entry: Recorded) -> Iterator[str]:
     """After a demotion a request ends by its last stage, or hands the demotion on."""
-    before, after = books.last.request, entry.state
+    before, after = history.last.request, entry.state
     if not before or not before.demoted or after.phase == Phase.DELETING:
         return
     if after.request and not after.request.demoted:
@@ -173,18 +173,18 @@ def _demotion_stays(books: _Books, entry: Recorded) -> Iterator[str]:
         yield f"{before} ends at {before.stage}, after its demotion"
 
 
-def _decision_follows_data(books: _Books, entry: Recorded) -> Iterator[str]:
+def _decision_follows_data(history: _History, entry: Recorded) -> Iterator[str]:
     cluster, request = entry.state.decision.cluster, entry.state.request
-    if not cluster or cluster in (books.last.decision.cluster, books.last.home):
+    if not cluster or cluster in (history.last.decision.cluster, history.last.home):
         return
     report = entry.reports.get(cluster, Report())
     if not (report.restored if request and request.kind == DEPLOY else report.ready):
         yield f"the placement moves to {cluster}, which is not ready"
 
 
-def _home_gave_all(books: _Books, entry: Recorded) -> Iterator[str]:
+def _home_gave_all(history: _History, entry: Recorded) -> Iterator[str]:
     """A relocation demotes its home after the final sync of a stopped workload."""
-    before, after = books.last.request, entry.state.request
+    before, after = history.last.request, entry.state.request
     if not after or after.kind != RELOCATE or not after.demoted or (before and before.demoted):
         return
     report = entry.reports.get(after.origin, Report())
@@ -194,22 +194,22 @@ def _home_gave_all(books: _Books, entry: Recorded) -> Iterator[str]:
         yield f"{after.origin} is demoted while its workload runs"
 
 
-def _target_has_data(books: _Books, entry: Recorded) -> Iterator[str]:
+def _target_has_data(history: _History, entry: Recorded) -> Iterator[str]:
     """A failover demotes nothing for a target without data."""
-    request = _entered(books, entry, FAILOVER, "Demote")
-    if not request or request.target == books.last.home:
+    request = _entered(history, entry, FAILOVER, "Demote")
+    if not request or request.target == history.last.home:
         return
     report = entry.reports.get(request.target, Report())
     if not (report.secondary or report.claims_data or report.requested_test):
         yield f"{request.target} has no data to fail over to"
 
 
-def _clean_peer(books: _Books, entry: Recorded) -> Iterator[str]:
+def _clean_peer(history: _History, entry: Recorded) -> Iterator[str]:
     """A relocation leaves its first gates with one primary and a clean peer."""
-    request = _entered(books, entry, RELOCATE, "Quiesce")
+    request = _entered(history, entry, RELOCATE, "Quiesce")
     if not request:
         return
-    if not books.last.peer_ready or not entry.reports.get(request.target, Report()).secondary:
+    if not history.last.peer_ready or not entry.reports.get(request.target, Report()).secondary:
         yield f"{request.target} is not a clean peer"
     if [name for name, report in entry.reports.items() if report.claims_data] != [request.origin]:
         yield f"{request.origin} is not the one primary"
@@ -217,15 +217,15 @@ def _clean_peer(books: _Books, entry: Recorded) -> Iterator[str]:
         yield f"{', '.join(silent)} does not answer"
 
 
-def _tested_with_protection(books: _Books, entry: Recorded) -> Iterator[str]:
-    request = _entered(books, entry, TEST, "Try")
-    if request and not entry.reports.get(books.last.home, Report()).ready:
-        yield f"a test begins while {books.last.home} is not protected"
+def _tested_with_protection(history: _History, entry: Recorded) -> Iterator[str]:
+    request = _entered(history, entry, TEST, "Try")
+    if request and not entry.reports.get(history.last.home, Report()).ready:
+        yield f"a test begins while {history.last.home} is not protected"
 
 
-def _retained_until_secondary(books: _Books, entry: Recorded) -> Iterator[str]:
+def _retained_until_secondary(history: _History, entry: Recorded) -> Iterator[str]:
     """The workload is removed from the old cluster only once that one knows that it is secondary."""
-    retained = books.last.decision.retained
+    retained = history.last.decision.retained
     if not retained or entry.state.decision.retained or entry.state.phase == Phase.DELETING:
         return
     if entry.state.decision.cluster != retained and not entry.reports.get(retained, Report()).requested_secondary:
@@ -235,27 +235,27 @@ def _retained_until_secondary(books: _Books, entry: Recorded) -> Iterator[str]:
 # Rules about what is done
 
 
-def _recorded_first(books: _Books, entry: Performed) -> Iterator[str]:
-    if books.states and entry.revision not in books.states and entry.revision >= min(books.states):
+def _recorded_first(history: _History, entry: Performed) -> Iterator[str]:
+    if history.states and entry.revision not in history.states and entry.revision >= min(history.states):
         yield f"{type(entry.action).__name__} carries revision {entry.revision}, which is not recorded"
 
 
-def _one_leader(books: _Books, entry: Performed) -> Iterator[str]:
-    if entry.epoch < books.epoch:
-        yield f"{type(entry.action).__name__} is of epoch {entry.epoch} after epoch {books.epoch}"
+def _one_leader(history: _History, entry: Performed) -> Iterator[str]:
+    if entry.epoch < history.epoch:
+        yield f"{type(entry.action).__name__} is of epoch {entry.epoch} after epoch {history.epoch}"
 
 
-def _one_primary(books: _Books, entry: Performed) -> Iterator[str]:
+def _one_primary(history: _History, entry: Performed) -> Iterator[str]:
     """Others that answer are demoted; others that do not are recorded as demoted."""
     if not _claims(entry.action):
         return
-    target, state = entry.action.cluster, books.states.get(entry.revision, State())
+    target, state = entry.action.cluster, history.states.get(entry.revision, State())
     for name, report in entry.reports.items():
         if name == target:
             continue
         if report.claims_data:
             yield f"{target} is promoted while {name} is primary in its spec"
-        elif not report.answered and name in books.promoted and not _is_recorded_demoted(state, name):
+        elif not report.answered and name in history.promoted and not _is_recorded_demoted(state, name):
             yield f"{target} is promoted while {name}, which does not answer, is not recorded as demoted"
 
 
@@ -264,28 +264,28 @@ def _is_recorded_demoted(state: State, name: str) -> bool:
     return bool(state.request and state.request.demoted) or name not in ("", state.home)
 
 
-def _relocated_data(books: _Books, entry: Performed) -> Iterator[str]:
+def _relocated_data(history: _History, entry: Performed) -> Iterator[str]:
     """A relocation promotes nothing before the others have given their data away."""
-    request = _first_promotion(books, entry, RELOCATE)
+    request = _first_promotion(history, entry, RELOCATE)
     for name, report in entry.reports.items() if request else ():
         if request and name != request.target and report.answered and not (report.secondary and report.protected):
             yield f"{request.target} is promoted before {name} is secondary and its data protected"
 
 
-def _fenced_first(books: _Books, entry: Performed) -> Iterator[str]:
-    request = _first_promotion(books, entry, FAILOVER)
-    if books.synchronous and request and request.origin != request.target and not entry.reports[request.origin].fenced:
+def _fenced_first(history: _History, entry: Performed) -> Iterator[str]:
+    request = _first_promotion(history, entry, FAILOVER)
+    if history.synchronous and request and request.origin != request.target and not entry.reports[request.origin].fenced:
         yield f"{request.target} is promoted before {request.origin} is fenced"
 
 
-def _data_before_workload(_books: _Books, entry: Performed) -> Iterator[str]:
+def _data_before_workload(_history: _History, entry: Performed) -> Iterator[str]:
     if isinstance(entry.action, StartWorkload) and not entry.reports.get(entry.action.cluster, Report()).restored:
         yield f"the workload starts on {entry.action.cluster} without its data"
 
 
-def _secondaries_first(books: _Books, entry: Performed) -> Iterator[str]:
+def _secondaries_first(history: _History, entry: Performed) -> Iterator[str]:
     """The primary is deleted last, and no member is forgotten."""
-    state = books.states.get(entry.revision, State())
+    state = history.states.get(entry.revision, State())
     if not isinstance(entry.action, DeleteVRG) or state.phase != Phase.DELETING or not entry.reports[entry.action.cluster].claims_data:
         return
     for name, report in entry.reports.items():
@@ -295,17 +295,17 @@ def _secondaries_first(books: _Books, entry: Performed) -> Iterator[str]:
             yield f"{name}, which does not answer, is not recorded before the primary of {entry.action.cluster} is deleted"
 
 
-def _entered(books: _Books, entry: Recorded, kind: str, stage: str) -> Request | None:
+def _entered(history: _History, entry: Recorded, kind: str, stage: str) -> Request | None:
     """The request, if it has just entered the stage."""
-    before, after = books.last.request, entry.state.request
+    before, after = history.last.request, entry.state.request
     if not before or not after or after.kind != kind or after.stage != stage:
         return None
     return after if before.stage != stage else None
 
 
-def _first_promotion(books: _Books, entry: Performed, kind: str) -> Request | None:
+def _first_promotion(history: _History, entry: Performed, kind: str) -> Request | None:
     """The request of a promotion that turns a secondary into the primary."""
-    request = books.states.get(entry.revision, State()).request
+    request = history.states.get(entry.revision, State()).request
     if not request or request.kind != kind or not _claims(entry.action) or entry.action.cluster != request.target:
         return None
     return None if entry.reports.get(request.target, Report()).claims_data else request
@@ -320,7 +320,7 @@ def _same(before: Request, after: Request) -> bool:
     )
 
 
-RECORD_RULES: dict[str, Callable[[_Books, Recorded], Iterator[str]]] = {
+RECORD_RULES: dict[str, Callable[[_History, Recorded], Iterator[str]]] = {
     "RevisionsGrow": _revisions_grow,
     "NeverBackwards": _never_backwards,
     "DemotionStays": _demotion_stays,
@@ -331,7 +331,7 @@ RECORD_RULES: dict[str, Callable[[_Books, Recorded], Iterator[str]]] = {
     "TestedWithProtection": _tested_with_protection,
     "RetainedUntilSecondary": _retained_until_secondary,
 }
-ACTION_RULES: dict[str, Callable[[_Books, Performed], Iterator[str]]] = {
+ACTION_RULES: dict[str, Callable[[_History, Performed], Iterator[str]]] = {
     "RecordedFirst": _recorded_first,
     "OneLeader": _one_leader,
     "OnePrimary": _one_primary,

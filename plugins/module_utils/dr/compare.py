@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 from ..common.types import Object
 from ..kube.errors import KubeError, Unexpected
 from ..s3.errors import S3Error
-from .answers import Answer, Found, ListAnswer, Listed, Pending, Unauthorized, Unreachable
 from .interfaces import Cluster, ClusterDirectory, Decision, ObjectRef, Placement, ResourceReader, Stamp
+from .read_results import Found, Listed, ListResult, Pending, ReadResult, Unauthorized, Unreachable
 
 Result = TypeVar("Result")
 
@@ -99,7 +99,7 @@ class ComparingReader:
     def __init__(self, comparison: Comparison) -> None:
         self._comparison = comparison
 
-    def get(self, clusters: Sequence[str], ref: ObjectRef) -> Mapping[str, Answer]:
+    def get(self, clusters: Sequence[str], ref: ObjectRef) -> Mapping[str, ReadResult]:
         both = self._comparison
         return both.run(
             str(ref),
@@ -108,7 +108,7 @@ class ComparingReader:
             lambda one, two: answer_differences(*_reported(one, two), both.names()),
         )
 
-    def list(self, clusters: Sequence[str], api_version: str, kind: str, namespace: str = "") -> Mapping[str, ListAnswer]:
+    def list(self, clusters: Sequence[str], api_version: str, kind: str, namespace: str = "") -> Mapping[str, ListResult]:
         both = self._comparison
         return both.run(
             f"all {kind}",
@@ -173,7 +173,7 @@ def cluster_differences(one: Sequence[Cluster], two: Sequence[Cluster], modes: t
     return found
 
 
-def answer_differences(one: Mapping[str, Answer], two: Mapping[str, Answer], modes: tuple[str, str]) -> list[str]:
+def answer_differences(one: Mapping[str, ReadResult], two: Mapping[str, ReadResult], modes: tuple[str, str]) -> list[str]:
     found = []
     for name in sorted({*one, *two}):
         first, second = one.get(name), two.get(name)
@@ -184,13 +184,13 @@ def answer_differences(one: Mapping[str, Answer], two: Mapping[str, Answer], mod
     return found
 
 
-def list_differences(one: Mapping[str, ListAnswer], two: Mapping[str, ListAnswer], modes: tuple[str, str]) -> list[str]:
+def list_differences(one: Mapping[str, ListResult], two: Mapping[str, ListResult], modes: tuple[str, str]) -> list[str]:
     return answer_differences(_by_name(one), _by_name(two), modes)
 
 
-def _by_name(answers: Mapping[str, ListAnswer]) -> dict[str, Answer]:
+def _by_name(answers: Mapping[str, ListResult]) -> dict[str, ReadResult]:
     """The objects of lists, each as an answer of its own."""
-    single: dict[str, Answer] = {}
+    single: dict[str, ReadResult] = {}
     for cluster, answer in answers.items():
         if isinstance(answer, Listed):
             for item in answer.items:
@@ -217,7 +217,7 @@ def _paths(one: Any, two: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
     yield ".".join(path)
 
 
-def _described(answer: Answer | None) -> str:
+def _described(answer: ReadResult | None) -> str:
     if answer is None:
         return "Not listed"
     name = type(answer).__name__

@@ -19,7 +19,7 @@ from typing import Any
 
 from ..common.types import Object
 from .model import ConditionState, Intent
-from .vocabulary import FAILOVER, FALSE, TRUE
+from .ramen_api import FAILOVER, FALSE, TRUE
 
 CONDITION = "RequestAccepted"
 

@@ -14,9 +14,9 @@ from ..kube.errors import KubeError
 from .copies import AcceptedRequest, RequestSpec, is_noop, is_read_under
 from .kinds import DRPC, RAMEN
 from .model import Intent
+from .ramen_api import FAILOVER, RELOCATE, Phase, Progression
 from .readers import read_intent
 from .state import State
-from .vocabulary import FAILOVER, RELOCATE, Phase, Progression
 
 PROTECT, FAIL_OVER, MOVE = "protect", "failover", "relocate"
 TEST, END_TEST, UNPROTECT = "test_failover", "end_test", "unprotect"

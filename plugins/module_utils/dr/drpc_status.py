@@ -20,8 +20,8 @@ from .interfaces import Decision
 from .kinds import DRPC, RAMEN
 from .machine.conditions import merged
 from .model import ConditionState
+from .ramen_api import TRUE
 from .state import State
-from .vocabulary import TRUE
 
 FINALIZER = "drpc.ramendr.openshift.io/finalizer"
 LAST_CLUSTER = "drplacementcontrol.ramendr.openshift.io/last-app-deployment-cluster"

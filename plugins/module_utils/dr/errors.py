@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from ..kube import errors
 from ..registry.health import SecretNotFound
-from .answers import Unauthorized, Unknown, Unreachable
+from .read_results import Unauthorized, Unknown, Unreachable
 
 # Without valid credentials the cluster may well run. A certificate that the kubeconfig does not trust is one such case.
 NO_ACCESS = (

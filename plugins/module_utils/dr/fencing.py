@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ..common.types import Object
 from .kinds import CSI_ADDONS, NETWORK_FENCE
 from .model import ConditionState
-from .vocabulary import FALSE, TRUE
+from .ramen_api import FALSE, TRUE
 
 FENCED, UNFENCED, MANUALLY_FENCED, MANUALLY_UNFENCED = "Fenced", "Unfenced", "ManuallyFenced", "ManuallyUnfenced"
 SUCCEEDED, FAILED = "Succeeded", "Failed"

@@ -14,7 +14,7 @@ from typing import Protocol, Union
 
 from ..common.types import Object
 from ..kube.errors import KubeError
-from .answers import Answer, ListAnswer, Unauthorized, Unreachable
+from .read_results import ListResult, ReadResult, Unauthorized, Unreachable
 
 
 @dataclass(frozen=True)
@@ -110,9 +110,9 @@ class ResourceReader(Protocol):
     `forget` is called when an object is not read any more, because it is gone for good.
     """
 
-    def get(self, clusters: Sequence[str], ref: ObjectRef) -> Mapping[str, Answer]: ...
+    def get(self, clusters: Sequence[str], ref: ObjectRef) -> Mapping[str, ReadResult]: ...
 
-    def list(self, clusters: Sequence[str], api_version: str, kind: str, namespace: str = "") -> Mapping[str, ListAnswer]: ...
+    def list(self, clusters: Sequence[str], api_version: str, kind: str, namespace: str = "") -> Mapping[str, ListResult]: ...
 
     def forget(self, clusters: Sequence[str], ref: ObjectRef) -> None: ...
 

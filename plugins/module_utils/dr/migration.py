@@ -14,12 +14,12 @@ from ..registry.model import API_VERSION
 from .acm.directory import AcmDirectory
 from .acm.reader import AcmReader
 from .acm.views import viewed
-from .answers import Listed, Unauthorized, Unreachable
 from .compare import cluster_differences, list_differences
 from .connections import Connections
 from .direct.directory import DirectDirectory
 from .direct.reader import DirectReader
 from .kinds import CLUSTER_VIEW, MANIFEST_WORK, RAMEN, VERSIONS, VRG
+from .read_results import Listed, Unauthorized, Unreachable
 from .settings import ACM, CONFIG_MAP, DIRECT, DrSettings, read_settings
 from .stamps import EPOCH, REVISION, BadStamp, position
 

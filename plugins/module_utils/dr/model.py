@@ -13,9 +13,9 @@ from datetime import datetime, timedelta
 from typing import Union
 
 from ..common.types import Object
-from .answers import Absent, Answer, Found, Unreachable
+from .ramen_api import FAILOVER, RELOCATE
+from .read_results import Absent, Found, ReadResult, Unreachable
 from .state import State
-from .vocabulary import FAILOVER, RELOCATE
 from .vrg import VRG, StorageTarget
 
 
@@ -148,7 +148,7 @@ class Observations:
     """What was read for one step. The time is data too."""
 
     now: datetime
-    vrgs: Mapping[str, Answer] = field(default_factory=dict)
+    vrgs: Mapping[str, ReadResult] = field(default_factory=dict)
     workloads: Mapping[str, Workload] = field(default_factory=dict)  # of the clusters that answered
     placed: Placed = field(default_factory=Placed)
     stored: VRG | None = None  # the newest primary in the stores that answered; read only for an empty bucket
@@ -159,7 +159,7 @@ class Observations:
     stamps: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # epoch and revision of workloads that were scaled
     neighbors: tuple[Neighbor, ...] = ()  # read only before the first deployment
 
-    def answer(self, cluster: str) -> Answer:
+    def answer(self, cluster: str) -> ReadResult:
         return self.vrgs.get(cluster) or Unreachable("no request was sent")
 
     def answered(self, cluster: str) -> bool:

@@ -21,7 +21,7 @@ from .direct.peers import Peers
 from .direct.placement import DirectPlacement
 from .direct.reader import DirectReader
 from .interfaces import ClusterDirectory, Placement, ResourceDeployer, ResourceReader
-from .recent import Recent
+from .read_cache import ReadCache
 from .settings import ACM, DIRECT, DrSettings, read_settings
 
 
@@ -29,7 +29,7 @@ from .settings import ACM, DIRECT, DrSettings, read_settings
 class Access:
     """The implementations for one reconcile. `differences` grows while they are used, if the settings ask to compare.
 
-    `recent` has what is read from this cluster and is the same for many workloads.
+    `read_cache` has what is read from this cluster and is the same for many workloads.
     """
 
     settings: DrSettings
@@ -38,7 +38,7 @@ class Access:
     deployer: ResourceDeployer
     placement: Placement
     differences: list[str] = field(default_factory=list)
-    recent: Recent = field(default_factory=Recent)
+    read_cache: ReadCache = field(default_factory=ReadCache)
 
     @property
     def mode(self) -> str:
@@ -59,7 +59,7 @@ class Modes:
         self._longest = longest
         self._connections = Connections(kube, namespace)
         self._reading = Connections(kube, namespace, read_only=True)
-        self._recent = Recent()
+        self._read_cache = ReadCache()
 
     def access(self) -> Access:
         """Read the settings, and connect as they say."""
@@ -87,7 +87,7 @@ class Modes:
 
     def shared_access(self) -> Access:
         """The same for all reconciles that begin within a moment. To compare, each has its own: it reports the differences."""
-        access = self._recent.get("access", self.access)
+        access = self._read_cache.get("access", self.access)
         return self.access() if access.settings.compare else access
 
     def peers(self, own: str) -> dict[str, Kube]:

@@ -18,7 +18,6 @@ from ..coordination.documents import WorkloadRef
 from ..kube.client import Kube
 from ..kube.errors import NotFound
 from ..s3.store import ObjectStore
-from .answers import Answer, Found, ListAnswer, Listed, Unauthorized, Unknown, Unreachable
 from .copies import AcceptedRequest
 from .interfaces import Decision, ObjectRef
 from .kinds import DR_CLUSTER, DR_POLICY, DRPC, RAMEN
@@ -26,12 +25,13 @@ from .kinds import VRG as VRG_KIND
 from .model import GroupMember, Intent, Member, Observations, Placed, Policy
 from .modes import Access
 from .neighbors import find_neighbors, recorded_state
+from .ramen_api import GROUP_LABEL, Phase
+from .read_results import Found, Listed, ListResult, ReadResult, Unauthorized, Unknown, Unreachable
 from .readers import read_intent, read_policy, read_workload, with_fences
+from .s3_vrgs import newest_primary
 from .settings import DIRECT
 from .stamps import stamps_of
 from .state import State
-from .stored import newest_primary
-from .vocabulary import GROUP_LABEL, Phase
 from .vrg import VRG
 from .workloads import APPS, KINDS, belongs, protected_claims
 
@@ -44,7 +44,7 @@ class Observed:
 
     copies: Mapping[str, Object]  # of the DRPlacementControl, by cluster, this cluster's first
     missing: tuple[str, ...]  # members that answered and have no copy
-    vrgs: Mapping[str, Answer]
+    vrgs: Mapping[str, ReadResult]
     controllers: Mapping[str, tuple[Object, ...]]  # Deployments and StatefulSets of members that answered
     own: str = OWN  # the name of this cluster among the members
 
@@ -73,7 +73,7 @@ class Observer:
 
     def registered(self) -> list[str]:
         """The names of all clusters that are known."""
-        return [cluster.name for cluster in self._access.recent.get("clusters", self._access.directory.clusters)]
+        return [cluster.name for cluster in self._access.read_cache.get("clusters", self._access.directory.clusters)]
 
     def policy(self, drpc: Object, validate: Callable[[Object, Collection[str]], Object], *, recent: bool) -> Policy:
         """The policy of a DRPlacementControl and its DRClusters, as this cluster has them. `validate` gets it and their names.
@@ -81,7 +81,7 @@ class Observer:
         One that is `recent` is enough where nothing is decided on a fence.
         """
         name = drpc["spec"]["drPolicyRef"]["name"]
-        policy, clusters = self._access.recent.get((DR_POLICY, name), lambda: self._policy(name)) if recent else self._policy(name)
+        policy, clusters = self._access.read_cache.get((DR_POLICY, name), lambda: self._policy(name)) if recent else self._policy(name)
         found = read_policy(validate(policy, {cluster["metadata"]["name"] for cluster in clusters}), clusters)
         return found if recent or not found.synchronous else with_fences(found, self._fences(found.clusters))
 
@@ -201,7 +201,7 @@ def bare_policy(accepted: AcceptedRequest, state: State) -> Policy:
 
 
 def _controllers(
-    clusters: Sequence[str], lists: Sequence[Mapping[str, ListAnswer]], intent: Intent | None, vrgs: Mapping[str, Answer]
+    clusters: Sequence[str], lists: Sequence[Mapping[str, ListResult]], intent: Intent | None, vrgs: Mapping[str, ReadResult]
 ) -> dict[str, tuple[Object, ...]]:
     if intent is None:
         return {}

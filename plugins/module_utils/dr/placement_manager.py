@@ -27,8 +27,8 @@ def choose_home(intent: Intent, policy: Policy, observations: Observations) -> C
     if not fitting:
         return Choice("", f"No cluster of the policy {policy.name} fits: {refused or 'it has none'}")
     best = min(fitting, key=lambda member: _rank(member, observations))
-    merits = ", ".join(["answers", "is not fenced", *_merits(best, observations)])
-    return Choice(best.name, f"{best.name} {merits}" + (f"; {refused}" if refused else ""))
+    reasons = ", ".join(["answers", "is not fenced", *_reasons(best, observations)])
+    return Choice(best.name, f"{best.name} {reasons}" + (f"; {refused}" if refused else ""))
 
 
 def _preferred(name: str, policy: Policy, observations: Observations) -> Choice:
@@ -56,7 +56,7 @@ def _rank(member: Member, observations: Observations) -> tuple[bool, bool, str]:
     return not _has_workload(member, observations), not _is_near(member, observations), member.name
 
 
-def _merits(member: Member, observations: Observations) -> list[str]:
+def _reasons(member: Member, observations: Observations) -> list[str]:
     near = [f"is in the region {member.region}"] if _is_near(member, observations) else []
     return (["has the workload"] if _has_workload(member, observations) else []) + near
 

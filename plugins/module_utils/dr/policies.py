@@ -10,7 +10,7 @@ from ..common.timestamps import format_time
 from ..common.types import Object
 from ..kube.client import Kube
 from ..kube.errors import Conflict
-from .vocabulary import FALSE, TRUE
+from .ramen_api import FALSE, TRUE
 
 CONDITION = "Validated"
 

@@ -11,7 +11,7 @@ from typing import Any
 from ..common.types import Object
 from .dr_clusters import Fence, fence_of
 from .model import Intent, Member, Policy, Workload
-from .vocabulary import ENDED_EPOCH, GROUP_LABEL, NETWORK_MAPPING
+from .ramen_api import ENDED_EPOCH, GROUP_LABEL, NETWORK_MAPPING
 from .vrg import StorageTarget, is_true, read_conditions, read_number
 from .workloads import is_idle, is_pending, replicas_of
 

@@ -22,7 +22,6 @@ from ..kube.client import Kube
 from ..s3.errors import Fenced, StaleRevision
 from ..s3.store import ObjectStore
 from .act import Acted, Actor, SupersededError, describe
-from .answers import Found
 from .copies import CONDITION, AcceptedRequest, accept, standing
 from .drpc_status import release, show, status_of
 from .machine.conditions import conditions
@@ -33,10 +32,11 @@ from .model import ConditionState, Intent, Observations, Policy, Step
 from .modes import Access
 from .observe import Observed, Observer, accepted_request, bare_policy
 from .policies import validate
+from .ramen_api import TRUE, Phase
+from .read_results import Found
 from .readers import read_ended_epoch, read_intent
 from .settings import DIRECT
 from .state import State
-from .vocabulary import TRUE, Phase
 
 ROUNDS = 60
 REFUSALS = ("RequestValid", "RequestInProgress", "TestInProgress")  # of a request that is not begun, while another one goes on

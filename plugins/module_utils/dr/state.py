@@ -13,7 +13,7 @@ from typing import Any
 
 from ..common.types import Object
 from ..coordination.state import State as StateDocument
-from .vocabulary import FAILOVER, RELOCATE, Phase, Progression
+from .ramen_api import FAILOVER, RELOCATE, Phase, Progression
 from .vrg import StorageTarget
 
 # The kinds of requests besides FAILOVER and RELOCATE

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..common.types import Object
-from .vocabulary import DRPC_UID, EPOCH, FAILOVER, IS_PRIMARY, IS_SECONDARY, PRIMARY, REVISION, TRUE
+from .ramen_api import DRPC_UID, EPOCH, FAILOVER, IS_PRIMARY, IS_SECONDARY, PRIMARY, REVISION, TRUE
 
 DIGITS = 18  # as in `stamps`
 

@@ -11,7 +11,6 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.acm.deployer
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.acm.directory import AcmDirectory
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.acm.placement import SCHEDULING_DISABLED, AcmPlacement
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.acm.reader import AcmReader
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Absent, Found, Listed, Unauthorized, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.interfaces import (
     BadPlacement,
     Cluster,
@@ -31,6 +30,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.kinds import
     VERSIONS,
     VRG,
 )
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.read_results import Absent, Found, Listed, Unauthorized, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.stamps import EPOCH, position
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Forbidden

@@ -15,7 +15,6 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import Acc
 from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port
 from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin import fresh_namespace
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Absent, Found, Listed, Unauthorized, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.direct.deployer import DirectDeployer
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.direct.directory import DirectDirectory
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.direct.peers import Peers
@@ -30,6 +29,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.interfaces i
     Superseded,
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.kinds import RAMEN, VRG
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.read_results import Absent, Found, Listed, Unauthorized, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.stamps import DESTINATION, DRPC_UID, EPOCH, REVISION
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Forbidden

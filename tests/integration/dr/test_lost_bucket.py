@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.ramen_api import ENDED_EPOCH
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.stamps import position
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.vocabulary import ENDED_EPOCH
 
 from ..support.dr_run import Recovery, recovery
 from ..support.replication import Protected

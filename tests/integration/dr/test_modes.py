@@ -12,7 +12,6 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.de
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import DocumentStore, WorkloadRef
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import StateStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.acm.placement import SCHEDULING_DISABLED, AcmPlacement
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Absent, Found, Listed, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.direct.placement import DirectPlacement
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.interfaces import Decision, Deployed, Stamp
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.kinds import (
@@ -27,6 +26,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.kinds import
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.modes import Access as DrAccess
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.modes import Modes
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.read_results import Absent, Found, Listed, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.settings import CONFIG_MAP, InvalidDrSettings
 from ansible_collections.openfleet.clusters.plugins.module_utils.registry.store import RegistryStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.errors import Fenced

@@ -13,7 +13,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.direct.deplo
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.interfaces import Outcome, Stamp
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine import deletion
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.reconcile import Result
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.stored import newest_primary
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.s3_vrgs import newest_primary
 
 from ..support.dr_run import SECONDS, Recovery, recovery
 from ..support.hanging import hanging_server

@@ -24,8 +24,8 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.audit import
     Recorded,
     Reports,
     audit,
+    is_stuck,
     reports_of,
-    unexplained,
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.reconcile import Reconciler, Result, View, _Run
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import State
@@ -97,7 +97,7 @@ class JournalReconciler(Reconciler):
 
     def _conclude(self, result: Result, view: View) -> None:
         super()._conclude(result, view)
-        if unexplained(view.step):
+        if is_stuck(view.step):
             self._journal.add(Stuck(view.state))
 
 

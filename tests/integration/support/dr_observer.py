@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.informer import Informer
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.ramen_api import VRGCondition
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.stamps import position
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.vocabulary import VRGCondition
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.vrg import VRG
 
 RAMEN, APPS = "ramendr.openshift.io/v1alpha1", "apps/v1"

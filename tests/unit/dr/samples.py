@@ -8,7 +8,6 @@ from typing import Any
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.timestamps import format_time
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Absent, Answer, Found, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.step import step
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import (
     Action,
@@ -19,8 +18,9 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import
     Policy,
     Workload,
 )
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.ramen_api import DRPC_UID, EPOCH, REVISION
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.read_results import Absent, Found, ReadResult, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import Decision, Request, State
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.vocabulary import DRPC_UID, EPOCH, REVISION
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 UID = "uid-1"
@@ -84,12 +84,12 @@ def secondary(**changes: Any) -> Object:
     return vrg("secondary", true=changes.pop("true", SECONDARY_TRUE), **changes)
 
 
-def answers(**vrgs: Object | str | None) -> dict[str, Answer]:
+def answers(**vrgs: Object | str | None) -> dict[str, ReadResult]:
     """An object: found; None: absent; a text: unreachable for this reason."""
     return {name: _answer(item) for name, item in vrgs.items()}
 
 
-def _answer(item: Object | str | None) -> Answer:
+def _answer(item: Object | str | None) -> ReadResult:
     if item is None:
         return Absent()
     return Unreachable(item) if isinstance(item, str) else Found(item)

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Absent, Answer, Found, Unreachable
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.audit import Entry, Performed, Recorded, audit, reports_of, unexplained
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.audit import Entry, Performed, Recorded, audit, is_stuck, reports_of
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.step import step, sweep_leftovers
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import (
     Action,
@@ -28,9 +27,10 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import
     Step,
     StopWorkload,
 )
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.ramen_api import DRPC_UID, EPOCH, REVISION
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.read_results import Absent, Found, ReadResult, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.readers import read_workload
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import State
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.vocabulary import DRPC_UID, EPOCH, REVISION
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.vrg import VRG
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.workloads import Write, replicas_of, starts, stops
 
@@ -105,9 +105,9 @@ class Simulation:
     # The leader
 
     def observe(self) -> Observations:
-        answers: dict[str, Answer] = {}
+        answers: dict[str, ReadResult] = {}
         for name, cluster in self.clusters.items():
-            answer: Answer = Found(_copy(cluster.vrg)) if cluster.vrg else Absent()
+            answer: ReadResult = Found(_copy(cluster.vrg)) if cluster.vrg else Absent()
             answers[name] = answer if cluster.answers else Unreachable("no answer")
         workloads = {
             name: replace(read_workload(item.controllers.values()), running=item.running)
@@ -127,7 +127,7 @@ class Simulation:
         again = run(self.intent, self.state, observations, self.policy)
         must(result == again, "the same input has another result")
         must(result.state == self.state or not result.actions, "a step records and acts at once")
-        must(not unexplained(result) or result.state != self.state, f"no action, no wait: {self.state}")
+        must(not is_stuck(result) or result.state != self.state, f"no action, no wait: {self.state}")
         reports = reports_of(self.intent, self.state, observations, self.policy) if result.state != self.state or result.actions else {}
         if result.state != self.state:
             self._record(replace(result.state, revision=self.state.revision + 1), reports)

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import WorkloadRef
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.act import Acted, Actor, SupersededError
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.interfaces import (
     BadPlacement,
     Decision,
@@ -29,6 +28,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import
     StopWorkload,
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.observe import Observed
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.read_results import Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import State
 from ansible_collections.openfleet.clusters.plugins.module_utils.s3.errors import Fenced
 

@@ -15,7 +15,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.audit import
     Report,
     Reports,
     audit,
-    unexplained,
+    is_stuck,
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import Action, DeleteVRG, DeployVRG, StartWorkload, Step, Wait
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import Decision, State
@@ -120,6 +120,6 @@ def test_a_dead_primary_that_is_not_recorded_as_demoted() -> None:
 
 def test_a_run_that_neither_goes_on_nor_waits() -> None:
     state = in_progress("Failover", "Promote")
-    assert unexplained(Step(state, (), (), {}))
-    assert not unexplained(Step(state, (), (Wait("Restored", "not yet", "wait"),), {}))
-    assert not unexplained(Step(settled(), (), (), {}))
+    assert is_stuck(Step(state, (), (), {}))
+    assert not is_stuck(Step(state, (), (Wait("Restored", "not yet", "wait"),), {}))
+    assert not is_stuck(Step(settled(), (), (), {}))

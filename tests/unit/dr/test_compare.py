@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Absent, Answer, Found, Listed, Pending, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.compare import (
     LIMIT,
     ComparingDirectory,
@@ -19,6 +18,14 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.compare impo
     cluster_differences,
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.interfaces import Cluster, Decision, ObjectRef, Stamp
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.read_results import (
+    Absent,
+    Found,
+    Listed,
+    Pending,
+    ReadResult,
+    Unreachable,
+)
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Forbidden
 
 MODES = ("direct", "acm")
@@ -40,14 +47,14 @@ LATER = {"name": "shop", "namespace": "apps", "resourceVersion": "9", "generatio
 class Fixed:
     """All interfaces with fixed answers, and a record of what was changed."""
 
-    def __init__(self, clusters: list[Cluster], answers: dict[str, Answer], decision: Decision) -> None:
+    def __init__(self, clusters: list[Cluster], answers: dict[str, ReadResult], decision: Decision) -> None:
         self._clusters, self._answers, self._decision = clusters, answers, decision
         self.changes: list[str] = []
 
     def clusters(self) -> list[Cluster]:
         return self._clusters
 
-    def get(self, *_arguments: Any) -> dict[str, Answer]:
+    def get(self, *_arguments: Any) -> dict[str, ReadResult]:
         return self._answers
 
     def list(self, *_arguments: Any) -> Any:
@@ -169,7 +176,7 @@ def test_differences_are_limited() -> None:
         (Unreachable("no answer"), ["east: Found by direct, Unreachable (no answer) by acm"]),
     ],
 )
-def test_objects_differ_by_path(other: Answer, expected: list[str]) -> None:
+def test_objects_differ_by_path(other: ReadResult, expected: list[str]) -> None:
     assert answer_differences({"east": vrg()}, {"east": other}, MODES) == expected
 
 

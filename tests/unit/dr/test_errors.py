@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Unauthorized, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.errors import answer_of
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.read_results import Unauthorized, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube import errors
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.untrusted import BadKubeconfig
 from ansible_collections.openfleet.clusters.plugins.module_utils.registry.health import SecretNotFound

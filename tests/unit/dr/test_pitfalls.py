@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Found, Unauthorized, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.audit import Recorded
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.procedures import PROCEDURES
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.stages import stage_names
@@ -22,6 +21,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import
     StopWorkload,
     Workload,
 )
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.read_results import Found, Unauthorized, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import Decision, State
 
 from . import samples

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from ...common.types import Object
 from ...kube.client import Kube, retry_on_conflict
 from ...kube.errors import Invalid, NotFound
-from ..answers import Unauthorized
 from ..interfaces import Deployed, ObjectRef, Outcome, Refused, Stamp
 from ..kinds import MANIFEST_WORK, VERSIONS
+from ..read_results import Unauthorized
 from ..stamps import merged, refusal, stamped
 from .names import work_name
 from .works import manifest_of, work_of

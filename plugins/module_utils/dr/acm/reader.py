@@ -14,9 +14,9 @@ from typing import TypeVar
 from ...common.types import Object
 from ...kube.client import Kube
 from ...kube.errors import Conflict, KubeError
-from ..answers import Absent, Answer, Found, ListAnswer, Listed, Pending, Unreachable
 from ..interfaces import ObjectRef
 from ..kinds import CLUSTER_VIEW, MANAGED_CLUSTER, MANIFEST_WORK, VERSIONS
+from ..read_results import Absent, Found, Listed, ListResult, Pending, ReadResult, Unreachable
 from .names import view_name, work_name
 from .views import answer, unavailable, view_of, viewed
 
@@ -30,17 +30,17 @@ class AcmReader:
         self._hub = hub
         self._create_views = create_views
 
-    def get(self, clusters: Sequence[str], ref: ObjectRef) -> dict[str, Answer]:
+    def get(self, clusters: Sequence[str], ref: ObjectRef) -> dict[str, ReadResult]:
         return self._for_each(clusters, lambda cluster: self._get(cluster, ref))
 
-    def list(self, clusters: Sequence[str], api_version: str, kind: str, namespace: str = "") -> dict[str, ListAnswer]:
+    def list(self, clusters: Sequence[str], api_version: str, kind: str, namespace: str = "") -> dict[str, ListResult]:
         """The objects that have a view. A list with an unknown object is unknown."""
         return self._for_each(clusters, lambda cluster: self._list(cluster, api_version, kind, namespace))
 
     def forget(self, clusters: Sequence[str], ref: ObjectRef) -> None:
         self._for_each(clusters, lambda cluster: self._hub.delete(view_of(cluster, ref)))
 
-    def _get(self, cluster: str, ref: ObjectRef) -> Answer:
+    def _get(self, cluster: str, ref: ObjectRef) -> ReadResult:
         if unknown := unavailable(self._managed_cluster(cluster), cluster):
             return unknown
         # The work first: a view that is read later is not older.
@@ -52,14 +52,14 @@ class AcmReader:
             return Unreachable(f"ManagedClusterView {cluster}/{view_name(ref)} is for another object: delete it.")
         return answer(view, work)
 
-    def _request_view(self, cluster: str, ref: ObjectRef) -> Answer:
+    def _request_view(self, cluster: str, ref: ObjectRef) -> ReadResult:
         if not self._create_views:
             return Unreachable(f"{ref}: the hub has no ManagedClusterView {cluster}/{view_name(ref)}.")
         with contextlib.suppress(Conflict):  # another reader has just created it
             self._hub.create(view_of(cluster, ref))
         return Pending(f"{ref}: the view was just requested, and the cluster has not reported yet.")
 
-    def _list(self, cluster: str, api_version: str, kind: str, namespace: str) -> ListAnswer:
+    def _list(self, cluster: str, api_version: str, kind: str, namespace: str) -> ListResult:
         if unknown := unavailable(self._managed_cluster(cluster), cluster):
             return unknown
         works = {work["metadata"]["name"]: work for work in self._hub.list_all(VERSIONS[MANIFEST_WORK], MANIFEST_WORK, cluster)}

@@ -9,9 +9,9 @@ an older stamp than the ManifestWork.
 from __future__ import annotations
 
 from ...common.types import Object
-from ..answers import Absent, Answer, Found, Pending, Unauthorized, Unknown, Unreachable
 from ..interfaces import ObjectRef
 from ..kinds import CLUSTER_VIEW, VERSIONS
+from ..read_results import Absent, Found, Pending, ReadResult, Unauthorized, Unknown, Unreachable
 from ..stamps import BadStamp, position
 from .names import view_name
 from .works import manifest_of
@@ -52,7 +52,7 @@ def viewed(view: Object) -> ObjectRef:
     return ObjectRef(version, str(scope.get("kind", "")), scope.get("namespace", ""), str(scope.get("name", "")))
 
 
-def answer(view: Object, work: Object | None) -> Answer:
+def answer(view: Object, work: Object | None) -> ReadResult:
     """The answer of a view of an available cluster, beside the ManifestWork for the same object."""
     found = _result(view)
     wanted = manifest_of(work, viewed(view)) if work else None
@@ -65,7 +65,7 @@ def answer(view: Object, work: Object | None) -> Answer:
     return Pending(f"{viewed(view)}: the cluster has not reported the last change of its ManifestWork yet.") if behind else found
 
 
-def _result(view: Object) -> Answer:
+def _result(view: Object) -> ReadResult:
     processing, what = condition(view, PROCESSING), viewed(view)
     message = str(processing.get("message") or "")
     if processing.get("status") == "True":

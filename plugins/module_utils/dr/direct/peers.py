@@ -17,8 +17,8 @@ from ...kube.untrusted import BadKubeconfig
 from ...registry.clients import MAX_THREADS, Client, ClusterClients, HubError
 from ...registry.health import SecretNotFound
 from ...registry.model import ClusterRegistry, RegisteredCluster
-from ..answers import Unauthorized, Unknown, Unreachable
 from ..errors import answer_of
+from ..read_results import Unauthorized, Unknown, Unreachable
 from .response_timeouts import ResponseTimeouts
 
 Result = TypeVar("Result")

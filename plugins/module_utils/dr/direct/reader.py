@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from ...kube.client import Kube
 from ...kube.errors import NotFound
-from ..answers import Absent, Answer, Found, ListAnswer, Listed, Unreachable
 from ..interfaces import ObjectRef
+from ..read_results import Absent, Found, Listed, ListResult, ReadResult, Unreachable
 from .peers import Peers
 
 
@@ -19,17 +19,17 @@ class DirectReader:
     def __init__(self, peers: Peers) -> None:
         self._peers = peers
 
-    def get(self, clusters: Sequence[str], ref: ObjectRef) -> dict[str, Answer]:
+    def get(self, clusters: Sequence[str], ref: ObjectRef) -> dict[str, ReadResult]:
         return dict(self._peers.call_all(clusters, lambda kube: _get(kube, ref)))
 
-    def list(self, clusters: Sequence[str], api_version: str, kind: str, namespace: str = "") -> dict[str, ListAnswer]:
+    def list(self, clusters: Sequence[str], api_version: str, kind: str, namespace: str = "") -> dict[str, ListResult]:
         return dict(self._peers.call_all(clusters, lambda kube: _list(kube, api_version, kind, namespace)))
 
     def forget(self, clusters: Sequence[str], ref: ObjectRef) -> None:
         """Nothing was created to read the object."""
 
 
-def _get(kube: Kube, ref: ObjectRef) -> Answer:
+def _get(kube: Kube, ref: ObjectRef) -> ReadResult:
     item = kube.find(ref.api_version, ref.kind, ref.name, ref.namespace or None)
     if item is not None:
         return Found(item)
@@ -37,7 +37,7 @@ def _get(kube: Kube, ref: ObjectRef) -> Answer:
     return Absent() if kube.serves(ref.api_version, ref.kind) else _unknown_kind(kube, ref.api_version, ref.kind)
 
 
-def _list(kube: Kube, api_version: str, kind: str, namespace: str) -> ListAnswer:
+def _list(kube: Kube, api_version: str, kind: str, namespace: str) -> ListResult:
     try:
         return Listed(kube.list_all(api_version, kind, namespace or None))
     except NotFound:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import Any
 
-from ..answers import Unauthorized, Unreachable
+from ..read_results import Unauthorized, Unreachable
 
 SHORT_SECONDS = 1.0
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ..model import Action, SetPlacement, StartWorkload, StopWorkload, Wait
+from ..ramen_api import Progression, VRGCondition
 from ..state import Decision, State
-from ..vocabulary import Progression, VRGCondition
 from .context import Context
-from .desired import bring_in_step, replicating_primary_spec, replicating_secondary_spec
+from .desired import reconcile_vrg, replicating_primary_spec, replicating_secondary_spec
 from .gates import closed, gate, is_open
 from .promotion import demote_claimants, promote
 from .stages import Stage
@@ -43,7 +43,7 @@ def stop_workloads(context: Context) -> tuple[Action, ...]:
 
 def set_up_peers(context: Context) -> tuple[Action, ...]:
     """All other clusters that answer become secondary and receive what the primary protects."""
-    return tuple(action for name in context.others for action in bring_in_step(context, name, replicating_secondary_spec(context, name)))
+    return tuple(action for name in context.others for action in reconcile_vrg(context, name, replicating_secondary_spec(context, name)))
 
 
 def replicate(context: Context) -> tuple[Action, ...]:
@@ -51,7 +51,7 @@ def replicate(context: Context) -> tuple[Action, ...]:
     if demotions := demote_claimants(context):
         return demotions
     target = context.target
-    primary = bring_in_step(context, target, replicating_primary_spec(context, target)) if is_open(context, "Demoted") else ()
+    primary = reconcile_vrg(context, target, replicating_primary_spec(context, target)) if is_open(context, "Demoted") else ()
     return primary + set_up_peers(context)
 
 

@@ -11,8 +11,8 @@ from ...common.text import as_reason, shortened
 from ...common.timestamps import format_time
 from ...common.types import Object
 from ..model import ConditionState, Wait
+from ..ramen_api import FALSE, TRUE, UNKNOWN, Phase, Progression
 from ..state import DEPLOY, REVERT, TEST, State
-from ..vocabulary import FALSE, TRUE, UNKNOWN, Phase, Progression
 from .context import Context
 from .protected import protected
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ...common.timestamps import format_time
-from ..answers import Absent, Found
 from ..model import Action, Intent, Observations, Policy, Wait, Workload
+from ..read_results import Absent, Found
 from ..state import Request, State
 from ..vrg import VRG
 

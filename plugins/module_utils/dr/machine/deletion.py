@@ -14,8 +14,8 @@ from datetime import timedelta
 
 from ...common.timestamps import parse_time
 from ..model import Action, DeleteVRG, ReleaseDRPC, Wait
+from ..ramen_api import Phase, Progression
 from ..state import State
-from ..vocabulary import Phase, Progression
 from .context import Context, Outcome
 from .gates import closed, first_closed, gate
 from .rebuild import is_rebuilt

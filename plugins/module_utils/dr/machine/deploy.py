@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from ..model import Wait
 from ..placement_manager import choose_home
+from ..ramen_api import Phase, Progression
 from ..state import DEPLOY, Decision, Request, State
-from ..vocabulary import Phase, Progression
 from .completion import keep_home, place
 from .context import Context, Outcome
 from .gates import closed, gate

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...common.types import Object
 from ..model import Action, DeleteVRG, DeployVRG
-from ..vocabulary import FAILOVER, PRIMARY, SECONDARY
+from ..ramen_api import FAILOVER, PRIMARY, SECONDARY
 from ..vrg import VRG
 from .context import Context
 
@@ -56,7 +56,7 @@ def replicating_secondary_spec(context: Context, cluster: str) -> Object:
     return spec | {"volSync": _settings(context) | ({"rdSpec": received} if received else {})}
 
 
-def bring_in_step(context: Context, cluster: str, spec: Object, epoch: int = 0) -> tuple[Action, ...]:
+def reconcile_vrg(context: Context, cluster: str, spec: Object, epoch: int = 0) -> tuple[Action, ...]:
     """What is left to do on a cluster that answers, until it has this spec, written under this epoch or a later one.
 
     What an earlier protection left behind is deleted first.

@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from ...common.timestamps import parse_time
 from ..model import Action, StopWorkload, Wait
+from ..ramen_api import TRUE, Phase, Progression
 from ..state import State
-from ..vocabulary import TRUE, Phase, Progression
 from .completion import start_workload
 from .context import Context
-from .desired import bring_in_step, primary_spec, secondary_spec
+from .desired import primary_spec, reconcile_vrg, secondary_spec
 from .gates import closed, gate
 from .protected import protected
 from .stages import Stage
@@ -61,7 +61,7 @@ def test_reverted(context: Context) -> Wait | None:
 
 
 def try_target(context: Context) -> tuple[Action, ...]:
-    return bring_in_step(context, context.target, primary_spec(context, context.target, dryRun=True))
+    return reconcile_vrg(context, context.target, primary_spec(context, context.target, dryRun=True))
 
 
 def run_test(context: Context) -> tuple[Action, ...]:
@@ -71,7 +71,7 @@ def run_test(context: Context) -> tuple[Action, ...]:
 def revert(context: Context) -> tuple[Action, ...]:
     target, workload = context.target, context.workload(context.target)
     stop = (StopWorkload(target),) if workload and workload.wanted and not context.intent.discovered else ()
-    return stop + bring_in_step(context, target, secondary_spec(context, target))
+    return stop + reconcile_vrg(context, target, secondary_spec(context, target))
 
 
 def record_test(context: Context, state: State) -> State:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..model import Action, Wait
+from ..ramen_api import FAILOVER, Phase, Progression
 from ..state import State
-from ..vocabulary import FAILOVER, Phase, Progression
 from .completion import completion, publish_decision, retain_origin
 from .context import Context
 from .gates import closed, gate

@@ -7,8 +7,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...common.timestamps import parse_time
+from ..ramen_api import FAILOVER, RELOCATE, Progression
 from ..state import DEPLOY, REVERT, TEST, State
-from ..vocabulary import FAILOVER, RELOCATE, Progression
 from . import deploy, dry_run, failover, relocate
 from .context import Context
 from .stages import Procedure

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..model import Action, Wait
+from ..ramen_api import Progression, VRGCondition
 from ..state import State
-from ..vocabulary import Progression, VRGCondition
 from .context import Context
-from .desired import bring_in_step, primary_spec, secondary_spec
+from .desired import primary_spec, reconcile_vrg, secondary_spec
 from .gates import closed, first_closed, gate
 from .stages import Stage, with_request
 
@@ -28,7 +28,7 @@ def demote_claimants(context: Context) -> tuple[Action, ...]:
     The others get the current epoch: from then on they refuse a late promotion by an earlier leader.
     """
     epoch = context.state.epoch
-    return tuple(action for name in _undemoted(context) for action in bring_in_step(context, name, secondary_spec(context, name), epoch))
+    return tuple(action for name in _undemoted(context) for action in reconcile_vrg(context, name, secondary_spec(context, name), epoch))
 
 
 def promote(context: Context) -> tuple[Action, ...]:
@@ -38,7 +38,7 @@ def promote(context: Context) -> tuple[Action, ...]:
 
 
 def promote_target(context: Context) -> tuple[Action, ...]:
-    return bring_in_step(context, context.target, primary_spec(context, context.target))
+    return reconcile_vrg(context, context.target, primary_spec(context, context.target))
 
 
 @gate("Demoted")

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..model import ConditionState
-from ..vocabulary import FALSE, TRUE, UNKNOWN, VRGCondition
+from ..ramen_api import FALSE, TRUE, UNKNOWN, VRGCondition
 from ..vrg import VRG
 from .context import Context
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ..model import Wait
+from ..ramen_api import FAILOVER, Phase, Progression
 from ..state import DEPLOY, Request, State
-from ..vocabulary import FAILOVER, Phase, Progression
 from ..vrg import VRG
 from .context import Context, Outcome
 from .procedures import PROCEDURES

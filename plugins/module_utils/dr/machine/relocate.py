@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..model import Action, StopWorkload, Wait
+from ..ramen_api import Phase, Progression, VRGCondition
 from ..state import Decision, State
-from ..vocabulary import Phase, Progression, VRGCondition
 from ..vrg import VRG
 from .completion import completion, not_removed, publish_decision
 from .context import Context
-from .desired import bring_in_step, primary_spec, secondary_spec
+from .desired import primary_spec, reconcile_vrg, secondary_spec
 from .gates import closed, gate
 from .promotion import PROMOTE, READY, with_phase
 from .stages import Stage, with_request
@@ -113,7 +113,7 @@ def data_protected(context: Context) -> Wait | None:
 
 def prepare_final_sync(context: Context) -> tuple[Action, ...]:
     origin = context.request.origin
-    return bring_in_step(context, origin, primary_spec(context, origin, prepareForFinalSync=True))
+    return reconcile_vrg(context, origin, primary_spec(context, origin, prepareForFinalSync=True))
 
 
 def clear_placement(context: Context) -> tuple[Action, ...]:
@@ -125,11 +125,11 @@ def clear_placement(context: Context) -> tuple[Action, ...]:
 
 def run_final_sync(context: Context) -> tuple[Action, ...]:
     origin = context.request.origin
-    return bring_in_step(context, origin, primary_spec(context, origin, runFinalSync=True))
+    return reconcile_vrg(context, origin, primary_spec(context, origin, runFinalSync=True))
 
 
 def demote_others(context: Context) -> tuple[Action, ...]:
-    return tuple(action for name in context.others for action in bring_in_step(context, name, secondary_spec(context, name)))
+    return tuple(action for name in context.others for action in reconcile_vrg(context, name, secondary_spec(context, name)))
 
 
 def record_cleared(_context: Context, state: State) -> State:

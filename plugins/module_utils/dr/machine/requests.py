@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..model import Wait
+from ..ramen_api import FAILOVER, Progression
 from ..state import DEPLOY, REVERT, TEST, Decision, Request, State
-from ..vocabulary import FAILOVER, Progression
 from .context import Context
 from .gates import closed, first_closed, gate
 from .procedures import PROCEDURES
@@ -22,7 +22,7 @@ from .stages import enter_stage, stage_names
 
 
 @dataclass(frozen=True)
-class Verdict:
+class RequestDecision:
     """The state with another request, if the request changes; what is reported to the user, if it is refused."""
 
     state: State | None = None
@@ -42,15 +42,15 @@ def request_valid(context: Context) -> Wait | None:
     return None
 
 
-def consider(context: Context) -> Verdict:
+def decide_request(context: Context) -> RequestDecision:
     """Compare the request in progress with the one that the spec has."""
     current, wanted = context.state.request, _wanted(context)
     if wanted and (invalid := first_closed(context, ("RequestValid",))):
-        return Verdict(refused=invalid)
+        return RequestDecision(refused=invalid)
     if current is None:
-        return Verdict(_begin(context, *wanted)) if wanted and not _is_done(context) else Verdict()
+        return RequestDecision(_begin(context, *wanted)) if wanted and not _is_done(context) else RequestDecision()
     if wanted == (current.kind, current.target):
-        return Verdict()
+        return RequestDecision()
     if current.kind == TEST and current.stage != "Check":
         return _end_test(context, current)
     return _change(context, current, wanted)
@@ -69,34 +69,38 @@ def _is_done(context: Context) -> bool:
     return not intent.dry_run and intent.action == state.last_action and intent.target in ("", state.home)
 
 
-def _change(context: Context, current: Request, wanted: tuple[str, str] | None) -> Verdict:
+def _change(context: Context, current: Request, wanted: tuple[str, str] | None) -> RequestDecision:
     is_failover = bool(wanted and wanted[0] == FAILOVER)
     if current.kind == DEPLOY:
-        return Verdict(_begin(context, *wanted)) if wanted and context.state.home and not _is_done(context) else _after(current, wanted)
+        return (
+            RequestDecision(_begin(context, *wanted))
+            if wanted and context.state.home and not _is_done(context)
+            else _after(current, wanted)
+        )
     if current.kind == REVERT and _is_done(context):
-        return Verdict()
+        return RequestDecision()
     if current.demoted or current.kind == REVERT:
         return _replace_by_failover(context, wanted[1]) if wanted and is_failover else _too_late(context, current)
     if wanted and not _is_done(context):
-        return Verdict(_begin(context, *wanted))
-    return Verdict(_taken_back(context))
+        return RequestDecision(_begin(context, *wanted))
+    return RequestDecision(_taken_back(context))
 
 
-def _after(current: Request, wanted: tuple[str, str] | None) -> Verdict:
+def _after(current: Request, wanted: tuple[str, str] | None) -> RequestDecision:
     """A deployment ends first; without another request there is nothing to report."""
-    return Verdict(refused=_in_progress(current, f"{wanted[0]} to {wanted[1]} follows it")) if wanted else Verdict()
+    return RequestDecision(refused=_in_progress(current, f"{wanted[0]} to {wanted[1]} follows it")) if wanted else RequestDecision()
 
 
-def _replace_by_failover(context: Context, target: str) -> Verdict:
+def _replace_by_failover(context: Context, target: str) -> RequestDecision:
     """Only by one that can succeed: otherwise a request that may complete would give way to one that cannot."""
     begun = _begin(context, FAILOVER, target)
     invalid = first_closed(replace(context, state=begun), ("TargetValid",))
-    return Verdict(refused=invalid) if invalid else Verdict(begun)
+    return RequestDecision(refused=invalid) if invalid else RequestDecision(begun)
 
 
-def _too_late(context: Context, current: Request) -> Verdict:
+def _too_late(context: Context, current: Request) -> RequestDecision:
     new = f"{context.intent.action} to {context.intent.target}" if context.intent.action else "To take it back"
-    return Verdict(refused=_in_progress(current, f"{new} is refused: a demotion was written"))
+    return RequestDecision(refused=_in_progress(current, f"{new} is refused: a demotion was written"))
 
 
 def _in_progress(current: Request, what: str) -> Wait:
@@ -104,14 +108,14 @@ def _in_progress(current: Request, what: str) -> Wait:
     return Wait("RequestInProgress", f"{current} is in progress. {what}", remedy)
 
 
-def _end_test(context: Context, test: Request) -> Verdict:
+def _end_test(context: Context, test: Request) -> RequestDecision:
     intent = context.intent
     if not intent.dry_run and (intent.action, intent.target) == (FAILOVER, test.target):
-        return Verdict(_begin(context, FAILOVER, test.target))
+        return RequestDecision(_begin(context, FAILOVER, test.target))
     if _is_done(context):
-        return Verdict(_begin(context, REVERT, test.target))
+        return RequestDecision(_begin(context, REVERT, test.target))
     wait = first_closed(context, ("TestEnds",))
-    return Verdict(refused=replace(wait, gate="TestInProgress") if wait else None)
+    return RequestDecision(refused=replace(wait, gate="TestInProgress") if wait else None)
 
 
 def _begin(context: Context, kind: str, target: str) -> State:

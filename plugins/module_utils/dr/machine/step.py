@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..model import Intent, Observations, Policy, Step, Wait
+from ..ramen_api import ENDED_EPOCH
 from ..state import State
-from ..vocabulary import ENDED_EPOCH
 from .conditions import conditions
 from .context import Context, Outcome
 from .deletion import delete, sweep
@@ -21,7 +21,7 @@ from .gates import closed, first_closed, gate
 from .namespaces import NAMESPACE_GATES
 from .procedures import PROCEDURES, complete
 from .rebuild import is_rebuilt, rebuild
-from .requests import consider
+from .requests import decide_request
 from .settled import maintain, settle
 from .stages import run_stage
 
@@ -67,11 +67,11 @@ def _decide(context: Context) -> Outcome:
 def _proceed(context: Context) -> Outcome:
     if not context.state.home and not context.state.request:
         return begin_deployment(context)
-    verdict = consider(context)
-    if verdict.state:
-        return Outcome(verdict.state)
+    decision = decide_request(context)
+    if decision.state:
+        return Outcome(decision.state)
     outcome = _work(context) if context.state.request else settle(context)
-    return replace(outcome, waits=outcome.waits + ((verdict.refused,) if verdict.refused else ()))
+    return replace(outcome, waits=outcome.waits + ((decision.refused,) if decision.refused else ()))
 
 
 def _work(context: Context) -> Outcome:

@@ -8,8 +8,8 @@ import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.acm.views import answer, unavailable, view_of, viewed
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.acm.works import manifest_of, work_of
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Absent, Found, Unauthorized, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.interfaces import ObjectRef, Stamp
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.read_results import Absent, Found, Unauthorized, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.stamps import stamped
 
 REF = ObjectRef("ramendr.openshift.io/v1alpha1", "VolumeReplicationGroup", "apps", "shop")

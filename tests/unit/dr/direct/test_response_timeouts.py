@@ -6,8 +6,8 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.answers import Absent, Unauthorized, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.direct.response_timeouts import SHORT_SECONDS, ResponseTimeouts
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.read_results import Absent, Unauthorized, Unreachable
 
 FULL, LONG = 10.0, 5.0
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.step import step
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import ConditionState, Intent, Policy
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.vocabulary import Phase
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.ramen_api import Phase
 
 from .. import samples
 from ..samples import DEAD, in_progress, observed, secondary, settled, vrg

@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.recent import Recent
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.read_cache import ReadCache
 
 
 class Clock:
@@ -25,16 +25,16 @@ def test_an_answer_counts_from_when_it_was_asked_for_and_each_question_has_its_o
         asked.append(name)
         return f"{name} {len(asked)}"
 
-    recent = Recent(1.0, clock)
-    assert recent.get("a", lambda: read("a")) == "a 1"
-    assert recent.get("a", lambda: read("a")) == "a 1"
-    assert recent.get("b", lambda: read("b")) == "b 2"
-    assert recent.get("a", lambda: read("a")) == "a 3", "a second after it was asked"
+    cache = ReadCache(1.0, clock)
+    assert cache.get("a", lambda: read("a")) == "a 1"
+    assert cache.get("a", lambda: read("a")) == "a 1"
+    assert cache.get("b", lambda: read("b")) == "b 2"
+    assert cache.get("a", lambda: read("a")) == "a 3", "a second after it was asked"
 
 
 def test_many_at_once_ask_once_and_an_error_is_the_answer_of_all() -> None:
     began, release, calls = threading.Event(), threading.Event(), []
-    recent = Recent(3600.0)
+    cache = ReadCache(3600.0)
 
     def read() -> str:
         calls.append(1)
@@ -44,7 +44,7 @@ def test_many_at_once_ask_once_and_an_error_is_the_answer_of_all() -> None:
 
     def ask() -> str:
         with pytest.raises(ValueError, match="does not answer"):
-            recent.get("a", read)
+            cache.get("a", read)
         return "refused"
 
     with ThreadPoolExecutor(4) as threads:

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a cluster answers when it is asked for an object. Only Found, Listed and Absent are knowledge of the cluster.
+"""The results of reading an object of a cluster. Only Found, Listed and Absent are knowledge of the cluster.
 
 A cluster that does not answer, or refuses the credentials, may still have the object and may still run the workload.
 """
@@ -35,14 +35,14 @@ class Absent:
 
 @dataclass(frozen=True)
 class Unreachable:
-    """Nothing usable was answered in time. `why` says what failed and what to do."""
+    """No usable response arrived in time. `why` says what failed and what to do."""
 
     why: str
 
 
 @dataclass(frozen=True)
 class Pending(Unreachable):
-    """A hub has no answer yet, because the cluster was asked, or requested to change the object, a moment ago."""
+    """A hub has no result yet, because the read, or a change of the object, began a moment ago."""
 
 
 @dataclass(frozen=True)
@@ -54,5 +54,5 @@ class Unauthorized:
 
 # Not by `|`, which the pylint of ansible-test takes for an operation on dataclasses.
 Unknown = Union[Unreachable, Unauthorized]  # noqa: UP007
-Answer = Union[Found, Absent, Unreachable, Unauthorized]  # noqa: UP007
-ListAnswer = Union[Listed, Unreachable, Unauthorized]  # noqa: UP007
+ReadResult = Union[Found, Absent, Unreachable, Unauthorized]  # noqa: UP007
+ListResult = Union[Listed, Unreachable, Unauthorized]  # noqa: UP007

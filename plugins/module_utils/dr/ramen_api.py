@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The words of Ramen's API: actions, phases, progressions, conditions, labels and annotations. Nothing else."""
+"""The names in Ramen's API: actions, phases, progressions, conditions, labels and annotations. Nothing else."""
 
 from __future__ import annotations
 

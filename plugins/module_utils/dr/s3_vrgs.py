@@ -21,7 +21,7 @@ from ..kube.client import Kube
 from ..kube.errors import KubeError
 from ..s3.errors import S3Error
 from ..s3.store import connect
-from .vocabulary import DESTINATION
+from .ramen_api import DESTINATION
 from .vrg import VRG
 
 # Ramen's configuration on a managed cluster, and on a hub.
