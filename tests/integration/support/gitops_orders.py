@@ -71,7 +71,7 @@ class GitOpsSite:
         self.provision()
 
         def is_applied() -> bool:
-            self.orders.play("post_install").successful()
+            self.orders.run("post_install", "demo").complete().successful()
             return bool(self.orders.condition("TemplateApplied")["status"] == "True")
 
         until(is_applied, "everything is applied")
