@@ -72,7 +72,7 @@ class Engine(RulesEngine):
         self.check()
         with contextlib.suppress(urllib3.exceptions.HTTPError):
             health, metrics = (urllib3.request("GET", f"{self.url}/{page}", retries=False, timeout=5) for page in ("healthz", "metrics"))
-            return health.status == 200 and b"\nopenfleet_orders_leads 1" in metrics.data
+            return health.status == 200 and b"\nopenfleet_orders_leader 1" in metrics.data
         return False
 
     def until_ready(self) -> None:

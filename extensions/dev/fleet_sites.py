@@ -126,7 +126,7 @@ class FleetSites:
         settings = {"hub_timeout": HUB_TIMEOUT, "health": {"port": port}}
         variables = {"home_kubeconfig": str(self.at_home.kubeconfig(SITE_NAMESPACE, ENGINE)), "fleet_source": settings}
         self._launch(self.home, "openfleet.clusters.fleet", variables)
-        self.until(lambda: b"\nopenfleet_fleet_leads 1" in page(port, "metrics") and page(port, "healthz"), "the home engine leads")
+        self.until(lambda: b"\nopenfleet_fleet_leader 1" in page(port, "metrics") and page(port, "healthz"), "the home engine leads")
 
     def start_hub_engines(self) -> None:
         """One process for each hub, with the rules of both shipped rulebooks: those for orders, and those of the agent."""

@@ -81,7 +81,7 @@ class Served:
 
     def _is_ready(self) -> bool:
         with contextlib.suppress(urllib3.exceptions.HTTPError):
-            return self.pool.request("GET", f"{self.url}/healthz").status == 200 and self.metric("leads") == 1
+            return self.pool.request("GET", f"{self.url}/healthz").status == 200 and self.metric("leader") == 1
         return False
 
     def metric(self, name: str) -> float:

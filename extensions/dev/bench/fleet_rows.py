@@ -186,7 +186,7 @@ class HomeEngine:
 
 def _scheduling(kube: Kube, engine: HomeEngine) -> Iterator[Row]:
     """From the moment that the engine leads until each cluster that has quota is assigned to a hub."""
-    until(lambda: engine.metric("leads") == 1, "the engine leads", WAIT_SECONDS)
+    until(lambda: engine.metric("leader") == 1, "the engine leads", WAIT_SECONDS)
     with QuotaWatch(kube) as quotas, timed(f"{CLUSTERS} clusters scheduled on {HUBS} hubs") as taken:
         deadline = time.monotonic() + WAIT_SECONDS
         while engine.metric('reconciles_total{result="scheduled"}') < CLUSTERS:

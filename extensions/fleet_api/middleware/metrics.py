@@ -20,15 +20,19 @@ class Metrics:
         self._registry = prometheus_client.CollectorRegistry()
         prometheus_client.ProcessCollector(registry=self._registry)
         self._registry.register(self)
-        self._answers = prometheus_client.Counter(
-            f"{PREFIX}_answers", "Answers by operation and status", ["method", "route", "code"], registry=self._registry
+        self._requests = prometheus_client.Counter(
+            f"{PREFIX}_requests", "Requests by operation and status", ["method", "route", "code"], registry=self._registry
         )
         self._durations = prometheus_client.Histogram(
-            f"{PREFIX}_seconds", "Time until an answer is complete", ["method", "route"], buckets=SECONDS, registry=self._registry
+            f"{PREFIX}_request_duration_seconds",
+            "Time until a response is complete",
+            ["method", "route"],
+            buckets=SECONDS,
+            registry=self._registry,
         )
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        self._answers.labels(method, route, str(status)).inc()
+        self._requests.labels(method, route, str(status)).inc()
         self._durations.labels(method, route).observe(seconds)
 
     def text(self) -> bytes:

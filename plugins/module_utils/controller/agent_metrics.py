@@ -37,8 +37,8 @@ class AgentMetrics(SourceMetrics):
 
     def collect(self) -> Iterator[prometheus_client.Metric]:
         state = self._state()
-        yield self._gauge("leads", "1 for the leader, 0 for a source that stands by", int(state.leads))
+        yield self._gauge("leader", "1 if this instance is the leader", int(state.leads))
         yield self._gauge("hub_ready", "1 while every check of the hub passes", int(state.ready))
         yield self._gauge("home_failures", "Failed heartbeats in a row", state.home_failures)
-        yield self._gauge("queue", "Assignments that wait to be reconciled", state.queue)
+        yield self._gauge("workqueue_depth", "Assignments that wait to be reconciled", state.queue)
         yield self._gauges("assignments", "Assignments, by state", state.states, "state")

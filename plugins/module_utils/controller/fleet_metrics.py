@@ -35,7 +35,7 @@ class FleetMetrics(SourceMetrics):
     def __init__(self, state: Callable[[], FleetState]) -> None:
         self._state = state
         super().__init__()
-        self._emitted = self._counter("events", "Events handed to the rulebook, by type", "type")
+        self._emitted = self._counter("events", "Events emitted, by type", "type")
         self._outcomes = self._counter("reconciles", "Reconciled clusters, by result", "result")
         self._repaired = self._counter("repaired_reservations", "Reservations that a sweep released or restored")
         self._exported = self._counter("exported_records", "Records written to the bucket")
@@ -58,11 +58,11 @@ class FleetMetrics(SourceMetrics):
 
     def collect(self) -> Iterator[prometheus_client.Metric]:
         state = self._state()
-        yield self._gauge("leads", "1 for the leader, 0 for a source that stands by", int(state.leads))
+        yield self._gauge("leader", "1 if this instance is the leader", int(state.leads))
         yield self._gauges("clusters", "Clusters by state", state.states, "state")
         yield self._gauges("waiting", "Clusters that wait, by reason", state.waiting, "reason")
         yield self._gauges("hub_clusters", "Clusters and room for clusters of each hub", state.hubs, "hub", "kind")
         yield self._gauges("hub_ready", "1 for a hub that is Ready, 0 for one that is not", state.ready_hubs, "hub")
-        yield self._gauge("queue", "Clusters in the work queue", state.queue)
+        yield self._gauge("workqueue_depth", "Clusters in the work queue", state.queue)
         yield self._gauge("orphans", "Assignments whose cluster no longer exists", state.orphans)
         yield self._watch_restarts(state.watch_restarts)

@@ -35,15 +35,15 @@ class Metrics(SourceMetrics):
     def __init__(self, state: Callable[[], State]) -> None:
         self._state = state
         super().__init__()
-        self._answers = self._counter("webhook_answers", "Answers to webhooks, by endpoint and status code", "endpoint", "code")
+        self._responses = self._counter("webhook_responses", "Responses to webhooks, by endpoint and status code", "endpoint", "code")
         self._refused = self._counter("webhook_refused_connections", "Connections beyond the limits of the webhook server")
-        self._emitted = self._counter("events", "Events handed to the rulebook, by action", "action")
+        self._emitted = self._counter("events", "Events emitted, by action", "action")
         self._unstarted = self._counter("runs_not_started", "Orders that no run locked in time, by action", "action")
         self._writes = self._counter("status_writes", "Status writes of orders")
         self._durations = self._histogram("action_seconds", "Time from an action's event until its run ends", "action", SECONDS)
 
     def answered(self, endpoint: str, code: int) -> None:
-        self._answers.labels(endpoint, str(code)).inc()
+        self._responses.labels(endpoint, str(code)).inc()
 
     def refused_connection(self) -> None:
         self._refused.inc()
@@ -62,10 +62,10 @@ class Metrics(SourceMetrics):
 
     def collect(self) -> Iterator[prometheus_client.Metric]:
         state = self._state()
-        yield self._gauge("leads", "1 for the leader, 0 for a source that stands by", int(state.leads))
+        yield self._gauge("leader", "1 if this instance is the leader", int(state.leads))
         yield self._gauges("phase", "Orders by phase", state.phases, "phase")
         yield self._gauges("actions", "Orders with a pending action or a run in flight", state.actions, "state", "action")
         yield self._gauge("runs_in_flight", "Runs in flight", state.runs)
-        yield self._gauge("queue", "Orders in the work queue", state.queue)
+        yield self._gauge("workqueue_depth", "Orders in the work queue", state.queue)
         yield self._gauges("orphans", "Objects on the hub whose order no longer exists, by kind", state.orphans, "kind")
         yield self._watch_restarts(state.watch_restarts)

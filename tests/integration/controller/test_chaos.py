@@ -168,7 +168,7 @@ def test_a_webhook_cut_off_at_any_byte_at_any_moment(site: Site, soak: int) -> N
             if dice.random() < 0.5:  # the sender tries again
                 assert site.engine.post(endpoint, order) == 202
     site.check()
-    assert site.engine.is_running and site.engine.metric("openfleet_orders_webhook_answers_total", code="499") > 0
+    assert site.engine.is_running and site.engine.metric("openfleet_orders_webhook_responses_total", code="499") > 0
     # Nothing was killed, so one run created each cluster.
     left = [name for name in site.wanted if name.startswith("webhook-")]
     assert {name: site.orders.lease(name)["leaseTransitions"] for name in left} == dict.fromkeys(left, 1)

@@ -74,7 +74,7 @@ def _hub_options(site: AgentSite, folder: Path) -> dict[str, str]:
 def _leads(port: int) -> bool:
     with contextlib.suppress(urllib3.exceptions.HTTPError):
         metrics = urllib3.request("GET", f"http://127.0.0.1:{port}/metrics", retries=False, timeout=5).data.decode()
-        return "openfleet_agent_leads 1.0" in metrics
+        return "openfleet_agent_leader 1.0" in metrics
     return False
 
 

@@ -51,7 +51,7 @@ class Instance:
         return 0, ""
 
     def leads(self) -> bool:
-        return bool(re.search(r"^openfleet_orders_leads 1", self.get("metrics")[1], re.MULTILINE))
+        return bool(re.search(r"^openfleet_orders_leader 1", self.get("metrics")[1], re.MULTILINE))
 
     def events(self, name: str) -> list[dict[str, Any]]:
         events = [json.loads(line) for line in self._log.read_text(encoding="utf-8").splitlines() if line.startswith("{")]

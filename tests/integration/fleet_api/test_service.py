@@ -114,7 +114,7 @@ def test_health_is_at_a_port_of_its_own(facade: Facade, tenant: Tenant) -> None:
     assert (facade.health("/healthz"), facade.health("/readyz"), facade.health("/clusters")) == (200, 200, 404)
     tenant.client.get("/clusters")
     metrics = facade.metrics()
-    assert f'openfleet_api_answers_total{{code="200",method="GET",route="{API}/clusters"}}' in metrics
+    assert f'openfleet_api_requests_total{{code="200",method="GET",route="{API}/clusters"}}' in metrics
     assert tenant.name not in metrics
     for path in ("//healthz", "//readyz", "//metrics"):
         assert tenant.client.get(path).code == "not-found"

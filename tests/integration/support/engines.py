@@ -94,7 +94,7 @@ class Engine:
             raise AssertionError(self.text())
         with contextlib.suppress(urllib3.exceptions.HTTPError):
             answer = urllib3.request("GET", f"http://127.0.0.1:{self.health_port}/healthz", retries=False, timeout=5)
-            return answer.status == 200 and self.metric("openfleet_orders_leads") == 1
+            return answer.status == 200 and self.metric("openfleet_orders_leader") == 1
         return False
 
     @property

@@ -65,7 +65,7 @@ class FleetProcess:
         return False
 
     def leads(self) -> bool:
-        return self.is_healthy() and self.metric("openfleet_fleet_leads") == 1
+        return self.is_healthy() and self.metric("openfleet_fleet_leader") == 1
 
     def until_leads(self) -> FleetProcess:
         until(self.leads, "the source leads", 120)

@@ -64,7 +64,7 @@ class MeasuredSource:
         assert self._process.poll() is None, "the source has ended"
         with contextlib.suppress(urllib3.exceptions.HTTPError):
             pages = [urllib3.request("GET", f"{self.url}/{page}", retries=False, timeout=5) for page in ("healthz", "metrics")]
-            return pages[0].status == 200 and b"openfleet_orders_leads 1.0" in pages[1].data
+            return pages[0].status == 200 and b"openfleet_orders_leader 1.0" in pages[1].data
         return False
 
     @property

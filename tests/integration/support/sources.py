@@ -216,7 +216,7 @@ class WebhookEngine(InProcessEngine):
 
     def problems(self) -> list[str]:
         try:
-            if self.metric("openfleet_orders_leads") != 1:
+            if self.metric("openfleet_orders_leader") != 1:
                 return ["it is not the leader"]
             health = self._get("healthz")
             return [] if health.status == 200 else [health.data.decode()]

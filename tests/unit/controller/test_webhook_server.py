@@ -367,13 +367,13 @@ def test_metrics_are_what_prometheus_reads(plain: Server) -> None:
         'openfleet_orders_phase{phase="Ready"} 3.0',
         'openfleet_orders_actions{action="delete",state="pending"} 1.0',
         "openfleet_orders_runs_in_flight 2.0",
-        "openfleet_orders_queue 4.0",
+        "openfleet_orders_workqueue_depth 4.0",
         'openfleet_orders_watch_restarts_total{kind="Lease"} 5.0',
         'openfleet_orders_action_seconds_count{action="delete"} 1.0',
     ):
         assert line in lines
-    assert any(line.startswith('openfleet_orders_webhook_answers_total{code="202",endpoint="create-hosted-cluster"}') for line in lines)
-    assert any(line.startswith('openfleet_orders_webhook_answers_total{code="404",endpoint="other"}') for line in lines)
+    assert any(line.startswith('openfleet_orders_webhook_responses_total{code="202",endpoint="create-hosted-cluster"}') for line in lines)
+    assert any(line.startswith('openfleet_orders_webhook_responses_total{code="404",endpoint="other"}') for line in lines)
 
 
 def junk(dice: random.Random, depth: int = 0) -> Any:
