@@ -281,7 +281,7 @@ def _settled(served: Served) -> None:
     def is_quiet() -> bool:
         before = served.metric("status_writes_total")
         time.sleep(QUIET_SECONDS)
-        return served.metric("queue") == 0 and served.metric("status_writes_total") == before
+        return served.metric("workqueue_depth") == 0 and served.metric("status_writes_total") == before
 
     until(is_quiet, "every order is reconciled", WAIT_SECONDS)
 
