@@ -20,7 +20,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Pr
 from ansible_collections.openfleet.clusters.extensions.sandbox.screen import UserError
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 
-PATIENCE_SECONDS = 900
+TIMEOUT_SECONDS = 900
 
 
 @pytest.fixture
@@ -88,18 +88,18 @@ def assert_webhooks_judge(hub: Access, namespace: str) -> None:
 
 def test_a_cluster_becomes_available_scales_and_is_deleted(capi_hub: Access, capi_namespace: str, tmp_path: Path) -> None:
     capi_hub.apply(cluster(capi_namespace))
-    until(lambda: available_workers(capi_hub, capi_namespace) == 2, "the cluster is available", PATIENCE_SECONDS)
+    until(lambda: available_workers(capi_hub, capi_namespace) == 2, "the cluster is available", TIMEOUT_SECONDS)
     nodes = inside(capi_hub, capi_namespace, tmp_path).get("nodes")["items"]
     assert len(nodes) == 3
     assert {node["status"]["nodeInfo"]["kubeletVersion"] for node in nodes} == {"v1.36.3"}
 
     capi_hub.apply(cluster(capi_namespace, workers=3))
-    until(lambda: available_workers(capi_hub, capi_namespace) == 3, "the third worker is available", PATIENCE_SECONDS)
+    until(lambda: available_workers(capi_hub, capi_namespace) == 3, "the third worker is available", TIMEOUT_SECONDS)
     assert len(inside(capi_hub, capi_namespace, tmp_path).get("nodes")["items"]) == 4
 
     capi_hub.kubectl("delete", "cluster", "dev", "-n", capi_namespace, "--wait=false")
     left = "clusters,machines,machinedeployments,kubeadmcontrolplanes,kubeadmconfigs,devclusters,devmachines,secrets"
-    until(lambda: not capi_hub.get(left, "-n", capi_namespace)["items"], "nothing is left", PATIENCE_SECONDS)
+    until(lambda: not capi_hub.get(left, "-n", capi_namespace)["items"], "nothing is left", TIMEOUT_SECONDS)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.providers.model
 
 from ..orders.order_samples import condition, order_object
 
-PATIENCE_SECONDS = 30
+TIMEOUT_SECONDS = 30
 FINE = {"GitOpsInstalled": ConditionState("True", "ControllersAvailable")}
 
 
@@ -63,7 +63,7 @@ def key(of: ClusterOrder) -> Key:
 
 
 async def until(ready: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while not ready():  # noqa: ASYNC110 - there is no event for it
             await asyncio.sleep(0.005)
 

@@ -15,7 +15,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.controller.work
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import ObjectList, WatchEvent
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Forbidden, Gone, Unreachable
 
-PATIENCE_SECONDS = 20
+TIMEOUT_SECONDS = 20
 
 
 def item(name: str, version: int, uid: str = "") -> dict[str, Any]:
@@ -55,7 +55,7 @@ class Server:
 
 
 async def until(condition: Callable[[], Any]) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while not condition():  # noqa: ASYNC110 - what is waited for comes from another thread
             await asyncio.sleep(0.005)
 

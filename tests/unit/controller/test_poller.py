@@ -24,7 +24,7 @@ from ..orders.hub_in_memory import HubInMemory
 from ..orders.order_samples import Object, order_object
 from ..orders.test_observe import PolledProvider
 
-PATIENCE_SECONDS = 30
+TIMEOUT_SECONDS = 30
 
 
 class InTurn(Poller):
@@ -64,7 +64,7 @@ class Site:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while not condition():  # noqa: ASYNC110 - there is no event for it
             await asyncio.sleep(0.005)
 

@@ -14,7 +14,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.controller.work
 
 BLUE, GREEN, LAST = Key("clusters", "blue"), Key("clusters", "green"), Key("clusters", "last")
 WORKERS = 4
-PATIENCE_SECONDS = 30
+TIMEOUT_SECONDS = 30
 
 
 class Handler:
@@ -46,7 +46,7 @@ class Handler:
             self._changed.set()
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             while not condition():
                 self._changed.clear()
                 await self._changed.wait()
@@ -214,8 +214,8 @@ def test_success_makes_the_next_failure_a_first_one() -> None:
 
 
 def test_failing_key_does_not_hold_up_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workqueue, "FIRST_RETRY_SECONDS", 10 * PATIENCE_SECONDS)
-    monkeypatch.setattr(workqueue, "LAST_RETRY_SECONDS", 10 * PATIENCE_SECONDS)
+    monkeypatch.setattr(workqueue, "FIRST_RETRY_SECONDS", 10 * TIMEOUT_SECONDS)
+    monkeypatch.setattr(workqueue, "LAST_RETRY_SECONDS", 10 * TIMEOUT_SECONDS)
 
     async def scenario() -> None:
         handler = Handler()

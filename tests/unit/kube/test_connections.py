@@ -28,7 +28,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube.untrusted 
 from ...hostile_server import HARM, HEAD, SECRET, Behaviour, answer, flood, raw, serving
 
 # Far below what any of these servers would take, far above what a slow machine needs.
-PATIENCE = 20.0
+TIMEOUT_SECONDS = 20.0
 BRIEF = 0.3  # for a server that never answers
 LOOPBACK = AllowedAddresses.of(["127.0.0.1"])
 
@@ -38,7 +38,7 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "FIRST_WAIT", 0.001)
 
 
-def connected(address: str, seconds: float = PATIENCE, limits: Limits | None = None, tries: int = 1, **target: Any) -> Kube:
+def connected(address: str, seconds: float = TIMEOUT_SECONDS, limits: Limits | None = None, tries: int = 1, **target: Any) -> Kube:
     """`seconds` to connect, and as many to read: few only for a server that never answers."""
     times = urllib3.Timeout(connect=seconds, read=seconds)
     return Kube(Target(f"http://{address}", foreign=True, **target), times, tries, limits=limits)
@@ -49,7 +49,7 @@ def test_read_timeout_is_for_the_whole_response(harm: str) -> None:
     began = time.monotonic()
     with serving(HARM[harm]) as address, pytest.raises(Unreachable, match=r"does not answer \(timed out\)"):
         connected(address, BRIEF).version()
-    assert time.monotonic() - began < PATIENCE
+    assert time.monotonic() - began < TIMEOUT_SECONDS
 
 
 def test_handshake_of_tls_has_a_deadline() -> None:
@@ -57,7 +57,7 @@ def test_handshake_of_tls_has_a_deadline() -> None:
     # The begin of a record of 16 KiB, then a byte at a time.
     with serving(HARM["drips its status line"]) as address, pytest.raises(Unreachable):
         Kube(Target(f"https://{address}", verify=False), urllib3.Timeout(connect=BRIEF, read=BRIEF), 1).version()
-    assert time.monotonic() - began < PATIENCE
+    assert time.monotonic() - began < TIMEOUT_SECONDS
 
 
 def test_watch_that_sends_nothing_whole_ends_when_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +78,7 @@ def test_all_requests_together_have_a_deadline_and_each_names_it() -> None:
             kube.version()
     with serving(answer("429 Slow", b"", b"Retry-After: 25\r\n")) as address, pytest.raises(Unreachable, match=r"takes too long|timed out"):
         connected(address, limits=Limits(total_seconds=1.0), tries=4).version()
-    assert time.monotonic() - began < PATIENCE
+    assert time.monotonic() - began < TIMEOUT_SECONDS
 
 
 def test_name_that_is_never_resolved_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +95,7 @@ def test_name_that_is_never_resolved_ends_in_time(monkeypatch: pytest.MonkeyPatc
             connected("slow.example.com:1", BRIEF).version()
     finally:
         over.set()
-    assert time.monotonic() - began < PATIENCE
+    assert time.monotonic() - began < TIMEOUT_SECONDS
 
 
 @pytest.mark.parametrize("limits", [Limits(response_bytes=100_000), Limits(total_bytes=100_000)])

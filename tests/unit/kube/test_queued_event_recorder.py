@@ -14,7 +14,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client imp
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Forbidden
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.event_recorder import Event, QueuedEventRecorder
 
-PATIENCE_SECONDS = 60
+TIMEOUT_SECONDS = 60
 ORDER = {
     "apiVersion": "example.com/v1",
     "kind": "ClusterOrder",
@@ -36,7 +36,7 @@ class Hub:
         return self.time
 
     def create(self, item: Object) -> Object:
-        assert self.open.wait(PATIENCE_SECONDS)
+        assert self.open.wait(TIMEOUT_SECONDS)
         if self._error and item["reason"] == "Refused":
             raise self._error
         self.created.append(item)
@@ -58,7 +58,7 @@ def test_nothing_waits_for_an_event_but_the_end_of_the_run() -> None:
     assert not events.flush(0.01), "not written yet"
     hub.time = datetime(2026, 1, 2, tzinfo=UTC)
     hub.open.set()
-    assert events.flush(PATIENCE_SECONDS)
+    assert events.flush(TIMEOUT_SECONDS)
     assert reasons(hub) == [f"Reason{number}" for number in range(5)]
     assert {item["firstTimestamp"] for item in hub.created} == {"2026-01-01T00:00:00Z"}, "when it happened, not when it was written"
     assert {item["involvedObject"]["resourceVersion"] for item in hub.created} == {"7"}
@@ -66,12 +66,12 @@ def test_nothing_waits_for_an_event_but_the_end_of_the_run() -> None:
 
 def test_the_end_of_the_run_waits_for_no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_recorder, "MANY", 0)
-    monkeypatch.setattr(event_recorder, "PAUSE_SECONDS", 10 * PATIENCE_SECONDS)
+    monkeypatch.setattr(event_recorder, "PAUSE_SECONDS", 10 * TIMEOUT_SECONDS)
     hub = Hub()
     hub.open.set()
     events = recorder(hub)
     events.record(ORDER, [Event(f"Reason{number}", "message") for number in range(20)])
-    assert events.flush(PATIENCE_SECONDS)
+    assert events.flush(TIMEOUT_SECONDS)
     assert len(hub.created) == 20
 
 
@@ -81,10 +81,10 @@ def test_it_works_again_after_a_flush_and_keeps_no_thread() -> None:
     events = recorder(hub)
     for _round in range(3):
         events.record(ORDER, [Event("Reason", "message")])
-        assert events.flush(PATIENCE_SECONDS)
+        assert events.flush(TIMEOUT_SECONDS)
     assert reasons(hub) == ["Reason"] * 3
     for thread in [thread for thread in threading.enumerate() if thread.name == "events"]:
-        thread.join(PATIENCE_SECONDS)
+        thread.join(TIMEOUT_SECONDS)
     assert [thread for thread in threading.enumerate() if thread.name == "events"] == []
 
 
@@ -97,7 +97,7 @@ def test_an_event_that_is_not_written_is_logged_and_keeps_none_from_being_writte
     events = recorder(hub)
     with caplog.at_level(logging.WARNING):
         events.record(ORDER, [Event("Refused", "message"), Event("Accepted", "message")])
-        assert events.flush(PATIENCE_SECONDS)
+        assert events.flush(TIMEOUT_SECONDS)
     assert reasons(hub) == ["Accepted"]
     assert f"the Event Refused about ClusterOrder demo was not written: {error}" in caplog.text
 

@@ -12,7 +12,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.s3.errors impor
 
 from ...hostile_server import HARM, HEAD, Behaviour, drip, flood, serving
 
-PATIENCE = 20.0
+TIMEOUT_SECONDS = 20.0
 
 
 def connected(address: str) -> store.BotoBucket:
@@ -41,7 +41,7 @@ def test_every_request_ends_in_time(behave: Behaviour, monkeypatch: pytest.Monke
             began = time.monotonic()
             with pytest.raises(Unreachable, match=r"no answer within 0\.2 s. Check the address"):
                 request()
-            assert time.monotonic() - began < PATIENCE
+            assert time.monotonic() - began < TIMEOUT_SECONDS
 
 
 def test_an_object_without_end_is_refused() -> None:
@@ -63,7 +63,7 @@ def test_calls_that_hang_do_not_pile_up() -> None:
                 deadline.call(hang)
     finally:
         over.set()
-    assert begun.acquire(timeout=PATIENCE) and begun.acquire(timeout=PATIENCE)
+    assert begun.acquire(timeout=TIMEOUT_SECONDS) and begun.acquire(timeout=TIMEOUT_SECONDS)
     assert not begun.acquire(timeout=0.1), "the third was not begun"
     with pytest.raises(ValueError, match="from the call"):
-        Deadline(PATIENCE, 1).call(lambda: int("from the call"))
+        Deadline(TIMEOUT_SECONDS, 1).call(lambda: int("from the call"))

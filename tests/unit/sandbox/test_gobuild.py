@@ -46,7 +46,7 @@ gobuild.DISK_GIB = screen.QUIET_SECONDS = 0
 program = gobuild.Program(sources=Path(sys.argv[1]), title="Tool", packages={".": ("one", "two")}, linker_flags=sys.argv[2])
 screen.run_command(lambda: print("made", gobuild.programs(program)["one"], flush=True) or 0)
 """
-PATIENCE_SECONDS = 60
+TIMEOUT_SECONDS = 60
 
 
 @pytest.fixture(scope="session")
@@ -108,7 +108,7 @@ def results(cache: Path) -> list[Path]:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not condition():
         if time.monotonic() > deadline:
             pytest.fail("what the test waits for does not happen")
@@ -215,7 +215,7 @@ def test_two_builds_at_once_compile_once(program: Program, tmp_path: Path, go: s
             assert second.stdout is not None
             waiting = second.stdout.readline()
             go_on.touch()
-            outputs = [process.communicate(timeout=PATIENCE_SECONDS)[0] for process in (first, second)]
+            outputs = [process.communicate(timeout=TIMEOUT_SECONDS)[0] for process in (first, second)]
     assert "Waiting for the same build" in waiting, waiting + outputs[1]
     assert [first.returncode, second.returncode] == [0, 0], outputs
     made = [output.splitlines()[-1].removeprefix("made ") for output in outputs]

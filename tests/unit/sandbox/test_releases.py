@@ -41,7 +41,7 @@ from .release_server import (
 NAMES = gobuild.KUBERNETES.names
 RELEASED = {name: f"released {name}" for name in NAMES}
 COMPILED = dict.fromkeys(NAMES, "compiled")
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 SHORT_SECONDS = 0.3
 # Instead of Go: it notes each call, and what it builds says that it was compiled.
 GO = """#!/bin/sh
@@ -80,7 +80,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(gobuild, "DISK_GIB", 0)
     for module, name in ((gobuild, "PROBE_SECONDS"), (gobuild, "PATIENT_PROBE_SECONDS"), (transfers, "SILENCE_SECONDS")):
-        monkeypatch.setattr(module, name, PATIENCE_SECONDS)
+        monkeypatch.setattr(module, name, TIMEOUT_SECONDS)
     monkeypatch.setattr(transfers, "RETRY_SECONDS", 0.0)
     return tmp_path / "cache" / "openfleet"
 
@@ -272,7 +272,7 @@ def hanging_file(server: ReleaseServer, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def hanging_name_lookup(_server: ReleaseServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("socket.getaddrinfo", lambda *_arguments, **_options: time.sleep(PATIENCE_SECONDS))
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_arguments, **_options: time.sleep(TIMEOUT_SECONDS))
     for name in ("PROBE_SECONDS", "PATIENT_PROBE_SECONDS"):
         monkeypatch.setattr(gobuild, name, SHORT_SECONDS)
 
@@ -405,7 +405,7 @@ def test_two_processes_download_once(server: ReleaseServer, cache: Path) -> None
             assert first.stdout is not None and second.stdout is not None
             lines = [first.stdout.readline(), second.stdout.readline()]
             server.gate.set()
-            outputs = [process.communicate(timeout=PATIENCE_SECONDS)[0] for process in (first, second)]
+            outputs = [process.communicate(timeout=TIMEOUT_SECONDS)[0] for process in (first, second)]
         finally:
             first.kill()
             second.kill()
@@ -421,7 +421,7 @@ def test_interrupted_download_ends_at_once_and_is_not_used(server: ReleaseServer
             assert process.stdout is not None
             assert "download" in process.stdout.readline()
             process.send_signal(signal.SIGINT)
-            output = process.communicate(timeout=PATIENCE_SECONDS)[0]
+            output = process.communicate(timeout=TIMEOUT_SECONDS)[0]
         finally:
             process.kill()
     assert process.returncode == 130, output

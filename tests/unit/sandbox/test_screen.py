@@ -21,7 +21,7 @@ import pytest
 from ansible_collections.openfleet.clusters.extensions.sandbox import screen
 from ansible_collections.openfleet.clusters.extensions.sandbox.screen import heading, run_command, stage
 
-PATIENCE_SECONDS = 60
+TIMEOUT_SECONDS = 60
 REPAINT = "\r\x1b[2K"
 IMPORTS = "import signal, sys\nfrom ansible_collections.openfleet.clusters.extensions.sandbox.screen import UserError, run_command, stage\n"
 HALF_DONE = """
@@ -56,7 +56,7 @@ class Terminal:
             pass
 
     def _read_more(self) -> bool:
-        assert select.select([self._descriptor], [], [], PATIENCE_SECONDS)[0], f"nothing more is painted after {self.text!r}"
+        assert select.select([self._descriptor], [], [], TIMEOUT_SECONDS)[0], f"nothing more is painted after {self.text!r}"
         try:
             more = os.read(self._descriptor, 65536)
         except OSError:  # the program has ended
@@ -87,12 +87,12 @@ def half_done_and_then_finished(columns: int) -> Terminal:
         assert process.stdin is not None
         process.stdin.close()
         terminal.read_to_the_end()
-        assert process.wait(PATIENCE_SECONDS) == 0
+        assert process.wait(TIMEOUT_SECONDS) == 0
     return terminal
 
 
 def run_program(program: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", IMPORTS + program], capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)
+    return subprocess.run([sys.executable, "-c", IMPORTS + program], capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS)
 
 
 def test_stage_is_one_plain_line_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,7 +136,7 @@ def test_long_stage_says_in_plain_lines_how_far_it_is(monkeypatch: pytest.Monkey
     monkeypatch.setattr(screen, "QUIET_SECONDS", 0)
     with stage("Compile") as shown:
         shown.update(1, 4)
-        assert line_is_out.wait(PATIENCE_SECONDS)
+        assert line_is_out.wait(TIMEOUT_SECONDS)
     printed = output.getvalue()
     assert printed.startswith("… Compile ")
     assert printed.splitlines()[0].endswith("]  25%")
@@ -212,7 +212,7 @@ run_command(main)
             assert process.stdout.readline() == "running\n"
             # The signal may come before the program pauses, which is no less an interruption.
             process.send_signal(signal.SIGINT)
-            output, errors = process.communicate(timeout=PATIENCE_SECONDS)
+            output, errors = process.communicate(timeout=TIMEOUT_SECONDS)
         finally:
             process.kill()
     assert process.returncode == 130
