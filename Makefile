@@ -20,7 +20,7 @@ setup: ## Make the virtual environment (every other command does this first)
 demo: setup ## Show the main job on a hub of this machine, from nothing to a running cluster and back (PROVIDER=capi: by Cluster API)
 	@python -m $(DEV).demo $(PROVIDER)
 
-demo-dr: setup ## Show disaster recovery on two clusters of this machine: one is killed, its workload fails over and comes home
+demo-dr: setup ## Show disaster recovery on two clusters of this machine: one is killed, its workload fails over and is relocated back
 	@python -m $(DEV).demo_dr
 
 demo-fleet: setup ## Show a fleet on this machine: two tenants order clusters from one API; one of two hubs is drained, the other is killed

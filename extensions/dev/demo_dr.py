@@ -1,4 +1,4 @@
-"""`make demo-dr`: a workload survives the loss of its cluster and comes home again, on two clusters without a hub.
+"""`make demo-dr`: a workload survives the loss of its cluster and is relocated back, on two clusters without a hub.
 
 A rulebook on each cluster does all the work, and playbooks request it; the demo kills, writes data, and shows what has survived.
 """
