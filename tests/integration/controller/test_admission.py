@@ -16,6 +16,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors imp
 from ..support.fleet_agents import AGENT
 from ..support.manifests import manifest
 from ..support.orders import GROUP, Orders
+from ..support.permissions import allowed
 from ..support.tenants import RBAC, TENANT, connect_as
 
 CONTROLLER = "system:serviceaccount:openfleet-system:openfleet-clusters"
@@ -147,16 +148,10 @@ def test_a_tenant_has_no_other_permission(placed: Orders, resource: str, verbs: 
     assert placed.tenant.list_all(f"{GROUP}/v1alpha1", "ClusterOrder", placed.namespace)
     for namespace in (placed.namespace, placed.working(), "openfleet-system"):
         for verb in verbs.split(","):
-            attributes = {"namespace": namespace, "verb": verb, "group": group, "resource": plural, "subresource": subresource}
+            permission = (verb, plural, group, namespace, subresource)
             # Orders refer to Secrets of their own namespace.
-            assert allowed(placed.tenant, attributes) == (resource == "secrets" and namespace == placed.namespace), attributes
-    others = {"namespace": "default", "verb": "list", "group": GROUP, "resource": "clusterorders"}
-    assert not allowed(placed.tenant, others)
-
-
-def allowed(kube: Kube, attributes: Object) -> bool:
-    review: Object = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "metadata": {}}
-    return bool(kube.create(review | {"spec": {"resourceAttributes": attributes}})["status"]["allowed"])
+            assert allowed(placed.tenant, *permission) == (resource == "secrets" and namespace == placed.namespace), permission
+    assert not allowed(placed.tenant, "list", "clusterorders", GROUP, "default")
 
 
 def test_only_the_controller_creates_and_unmarks_working_namespaces(hub: Access, placed: Orders) -> None:

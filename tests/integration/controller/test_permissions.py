@@ -19,7 +19,7 @@ from ..support.deployment import Deployed, account_kubeconfig
 from ..support.engines import running
 from ..support.manifests import manifest
 from ..support.orders import Orders
-from ..support.permissions import Permission, Recorder, permissions_of, permissions_used, without
+from ..support.permissions import Permission, Recorder, allowed, permissions_of, permissions_used, without
 from ..support.samples import FAULT
 from ..support.sources import InProcessEngine, WebhookEngine
 
@@ -160,8 +160,8 @@ class Users:
         self._hub = hub
         hub.kubectl("create", "-f", "-", stdin=self._items)
         site.recorder.credential = hub.kubectl("create", "token", "actor", "-n", namespace).stdout.strip()
-        last = ("auth", "can-i", "list", "namespaces", f"--as={bindings[-1]['metadata']['name']}")
-        until(lambda: hub.kubectl(*last, check=False).returncode == 0, "the server knows them all")
+        last = hub.kube.impersonate(bindings[-1]["metadata"]["name"])
+        until(lambda: allowed(last, "list", "namespaces"), "the server knows them all")
 
     def delete(self) -> None:
         self._hub.kubectl("delete", "-f", "-", "--wait=false", stdin=self._items)

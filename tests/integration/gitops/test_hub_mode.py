@@ -28,7 +28,7 @@ from ..support.manifests import MANIFESTS, manifest
 from ..support.ocm_site import standing_in
 from ..support.ocm_standin import OFFLINE_TOKEN, TOKEN_PATH
 from ..support.orders import Orders
-from ..support.permissions import Recorder, permissions_of
+from ..support.permissions import Recorder, allowed, permissions_of
 from ..support.playbooks import Answer
 from ..support.sources import InProcessEngine
 
@@ -64,11 +64,11 @@ class Account:
 
 @pytest.fixture
 def account(flux_of_hub: Access, tmp_path: Path) -> Iterator[Account]:
-    hub, folder, user = flux_of_hub, str(MANIFESTS / "gitops"), "--as=system:serviceaccount:openfleet-system:openfleet-clusters"
+    hub, folder = flux_of_hub, str(MANIFESTS / "gitops")
+    engine = hub.kube.impersonate("system:serviceaccount:openfleet-system:openfleet-clusters")
     hub.kubectl("apply", "-k", folder)
     try:
-        probe = ("auth", "can-i", "list", f"alerts.{NOTIFICATION.partition('/')[0]}", user)
-        until(lambda: hub.kubectl(*probe, check=False).returncode == 0, "the server knows the permissions")
+        until(lambda: allowed(engine, "list", "alerts", NOTIFICATION.partition("/")[0]), "the server knows the permissions")
         with Recorder(hub).running() as recorder:
             yield Account(account_kubeconfig(hub, f"http://127.0.0.1:{recorder.port}", tmp_path / "account.kubeconfig"), recorder)
     finally:

@@ -20,6 +20,9 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.access import Acc
 from ansible_collections.openfleet.clusters.extensions.sandbox.processes import free_port
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox, StoreAccess
 from ansible_collections.openfleet.clusters.extensions.sandbox.screen import UserError
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
+
+from ..support.permissions import allowed
 
 PACKAGE = "ansible_collections.openfleet.clusters.extensions.sandbox"
 
@@ -115,10 +118,10 @@ def test_access_needs_credentials_and_roles(hub: Access, namespace: str) -> None
     assert anonymous.returncode != 0
     until(lambda: hub.get("serviceaccount", "default", "-n", namespace), "Kubernetes has created the account")
     token = hub.kubectl("create", "token", "default", "-n", namespace).stdout.strip()
-    allowed = ["auth", "can-i", "create", "configmaps", "-n", namespace, f"--token={token}", f"--server={server}", "--kubeconfig=/dev/null"]
-    assert hub.kubectl(*allowed, "--insecure-skip-tls-verify", check=False).stdout.strip() == "no"
+    account = Kube.connect({"host": server, "api_key": token, "validate_certs": False})
+    assert not allowed(account, "create", "configmaps", namespace=namespace)
     hub.kubectl("create", "rolebinding", "edit", "-n", namespace, "--clusterrole=edit", f"--serviceaccount={namespace}:default")
-    until(lambda: hub.kubectl(*allowed, "--insecure-skip-tls-verify", check=False).stdout.strip() == "yes", "the role grants it")
+    until(lambda: allowed(account, "create", "configmaps", namespace=namespace), "the role grants it")
 
 
 def test_up_twice_is_one_sandbox(commands: Commands) -> None:

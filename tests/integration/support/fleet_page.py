@@ -20,7 +20,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.common.argument
 from .deployment import account_kubeconfig
 from .fleet_api import Client, Facade
 from .manifests import MANIFESTS, manifest
-from .permissions import Permission, Recorder, permissions_of
+from .permissions import Permission, Recorder, allowed, permissions_of
 from .tenants import RBAC
 
 PATIENCE = 60_000  # milliseconds
@@ -106,9 +106,9 @@ def single_hub_page(hub: Access, folder: Path) -> Iterator[SingleHubPage]:
     """The service with the shipped account, permissions and settings, as a process."""
     hub.kubectl("apply", "-k", str(MANIFESTS / "page"))
     account = manifest("page/service_account")["metadata"]
-    user = f"--as=system:serviceaccount:{account['namespace']}:{account['name']}"
+    user = hub.kube.impersonate(f"system:serviceaccount:{account['namespace']}:{account['name']}")
     try:
-        until(lambda: hub.kubectl("auth", "can-i", "list", "events", user, check=False).returncode == 0, "the server knows its permissions")
+        until(lambda: allowed(user, "list", "events"), "the server knows its permissions")
         with Recorder(hub).running() as recorder:
             server, file = f"http://127.0.0.1:{recorder.port}", folder / "page.kubeconfig"
             settings = yaml.safe_load(manifest("page/config_map")["data"]["settings.yaml"])["single_hub"]

@@ -14,6 +14,8 @@ import aiohttp
 import yaml
 from aiohttp import web
 from ansible_collections.openfleet.clusters.extensions.sandbox.access import Access
+from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
+from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 
 VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 HOP_BY_HOP = ("host", "connection", "accept-encoding", "content-length", "transfer-encoding", "content-encoding")
@@ -45,6 +47,13 @@ def without(role: Mapping[str, Any], missing: Permission) -> dict[str, Any]:
         for resource in rule["resources"]
     ]
     return dict(role) | {"rules": [rule for rule in rules if rule["verbs"]]}
+
+
+def allowed(kube: Kube, verb: str, resource: str, group: str = "", namespace: str = "", subresource: str = "") -> bool:
+    """Whether the user of this connection has the permission, in one namespace or everywhere: `kubectl auth can-i`."""
+    attributes = {"verb": verb, "group": group, "resource": resource, "namespace": namespace, "subresource": subresource}
+    review: Object = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "metadata": {}}
+    return bool(kube.create(review | {"spec": {"resourceAttributes": attributes}})["status"]["allowed"])
 
 
 def permissions_used(method: str, path: str, query: Mapping[str, str], status: int) -> set[Permission]:
