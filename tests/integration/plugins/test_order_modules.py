@@ -110,6 +110,7 @@ def test_order_is_created_changed_and_deleted(kube: Kube, namespace: str, kubeco
         info("see none of a phase", phases=["Ready", "Failed"]),
         ordered("change the template", template_id="ocp_4_17_small_idp"),
         ordered("bad state", state="gone"),
+        ordered("bad parameters", template_parameters="{{ pull_secret }} and more"),
         ordered("predict the end", check=True, state="absent"),
         info("see it still"),
         ordered("delete", state="absent", wait=True, wait_timeout=30),
@@ -136,11 +137,14 @@ def test_order_is_created_changed_and_deleted(kube: Kube, namespace: str, kubeco
         "predict the end",
         "delete",
     }
-    assert [name for name, answer in played.answers.items() if answer.failed] == ["change the template", "bad state"]
+    assert [name for name, answer in played.answers.items() if answer.failed] == ["change the template", "bad state", "bad parameters"]
     assert "cannot be changed to ocp_4_17_small_idp" in played["change the template"].message
     assert "create another order" in played["change the template"].message
     assert "value of state must be one of: present, absent" in played["bad state"].message
-    assert "Traceback" not in json.dumps(played["bad state"].result)
+    assert "template_parameters" in played["bad parameters"].message
+    for name in ("bad state", "bad parameters"):
+        assert "\n" not in played[name].message.strip(), name
+        assert "Traceback" not in json.dumps(played[name].result), name
 
     assert played["see nothing yet"].result["orders"] == []
     assert played["predict the creation"].result["order"]["spec"] == played["apply"].result["order"]["spec"]
