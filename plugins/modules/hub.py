@@ -50,7 +50,7 @@ options:
     description: Label selector for the namespaces of tenants whose clusters may be on the hub.
     type: dict
   capacity:
-    description: What the hub has room for. A new hub needs it.
+    description: What the hub has capacity for. A new hub needs it.
     type: dict
     suboptions:
       clusters:

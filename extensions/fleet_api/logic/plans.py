@@ -41,7 +41,7 @@ def plan(item: Object, site: Site) -> dict[str, Any]:
         "quota": {
             "fits": refusal is None,
             "reason": refusal.reason if refusal else "QuotaAvailable",
-            "message": refusal.message if refusal else "The quota has room for the cluster.",
+            "message": refusal.message if refusal else "The quota has capacity for the cluster.",
             "needed": dict(claim.amounts),
             "used": used(reservations),
             "hard": dict(limits.hard or {}),

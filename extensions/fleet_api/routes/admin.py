@@ -98,7 +98,7 @@ async def watch_all_clusters(
 
 @router.get("/hubs", dependencies=FLEET_ONLY, responses={200: {"model": HubList}, **answers(400, 404)})
 async def list_hubs(services: ServicesOf, caller: CallerOf, query: ListQuery) -> Response:
-    """The hubs of the fleet with their room and their state."""
+    """The hubs of the fleet with their capacity and their state."""
     return await admin.list_hubs(services, caller, query)
 
 

@@ -61,7 +61,7 @@ class FleetMetrics(SourceMetrics):
         yield self._gauge("leader", "1 if this instance is the leader", int(state.leads))
         yield self._gauges("clusters", "Clusters by state", state.states, "state")
         yield self._gauges("waiting", "Clusters that wait, by reason", state.waiting, "reason")
-        yield self._gauges("hub_clusters", "Clusters and room for clusters of each hub", state.hubs, "hub", "kind")
+        yield self._gauges("hub_clusters", "Clusters and capacity of each hub", state.hubs, "hub", "kind")
         yield self._gauges("hub_ready", "1 for a hub that is Ready, 0 for one that is not", state.ready_hubs, "hub")
         yield self._gauge("workqueue_depth", "Clusters in the work queue", state.queue)
         yield self._gauge("orphans", "Assignments whose cluster no longer exists", state.orphans)

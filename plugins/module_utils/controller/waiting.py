@@ -18,7 +18,7 @@ QUOTA, HUB, GROWTH = "quota", "hub", "growth"  # what clusters wait for
 
 @dataclass(frozen=True)
 class Wait:
-    """What a cluster waits for: quota, any hub, or room to grow on the hub that it is bound to."""
+    """What a cluster waits for: quota, any hub, or capacity to grow on the hub that it is bound to."""
 
     reason: str
     hub: str = ""

@@ -284,7 +284,7 @@ class _Count:
 def _node_sets(assignment: ClusterAssignment, order: ClusterOrder | None) -> dict[str, Object]:
     """The nodes by the sets of the assignment. A hub counts by class, so sets of one class are filled in the order of their names.
 
-    Nodes that exist and are no longer wanted count until they are deleted: their quota and their room are released after that.
+    Nodes that exist and are no longer requested count until they are deleted: their quota and their capacity are released after that.
     """
     counts = _counts(order) if order else {}
     sets: dict[str, Object] = {}

@@ -65,7 +65,7 @@ class Assignments:
         return changes_of(cluster, assignment, self._version(cluster, assignment, fleet))
 
     def update(self, cluster: FleetCluster, assignment: ClusterAssignment, fleet: ObservedFleet) -> None:
-        """Bring the assignment to the cluster. The hub has room for it."""
+        """Bring the assignment to the cluster. The hub has capacity for it."""
         present, version = _version_on(assignment), self._version(cluster, assignment, fleet)
         if version and version != present:
             version = self._copies.write(cluster, cluster.hub)

@@ -64,15 +64,15 @@ class Deletion:
         known = (cluster.raw.get("status") or {}).get("conditions") or ()
         if cluster.hub and (has_references(cluster) or any(each["type"] == SECRETS_AVAILABLE for each in known)):
             self._copies.delete(cluster.uid, cluster.hub)
-        write_record(self._home, cluster, self._room(cluster, fleet), expiry, fleet.now)
+        write_record(self._home, cluster, self._reservation(cluster, fleet), expiry, fleet.now)
         return True
 
-    def _room(self, cluster: FleetCluster, fleet: ObservedFleet) -> HubReservation | None:
-        """The room of the cluster on its hub, with its node hours. A cache may lack it if the answer to the reservation was lost."""
+    def _reservation(self, cluster: FleetCluster, fleet: ObservedFleet) -> HubReservation | None:
+        """The reservation of the cluster on its hub, with its node hours. A cache may lack it if the answer to its write was lost."""
         hub = fleet.hubs.get(cluster.hub)
-        room = hub.reservations.get(cluster.uid) if hub else None
-        if room or not cluster.hub:
-            return room
+        reservation = hub.reservations.get(cluster.uid) if hub else None
+        if reservation or not cluster.hub:
+            return reservation
         item = self._home.find(API_VERSION, HUB, cluster.hub)
         return Hub.from_object(item).reservations.get(cluster.uid) if item else None
 
@@ -83,7 +83,7 @@ class Deletion:
             others = {name for name, hub in fleet.hubs.items() if cluster.uid in hub.reservations}
             for name in sorted(others | ({cluster.hub} if cluster.hub else set())):
                 by_hub.setdefault(name, []).append(cluster.uid)
-        self._each(by_hub, lambda name: self._release_room(name, by_hub[name]), results)
+        self._each(by_hub, lambda name: self._release_capacity(name, by_hub[name]), results)
         by_tenant: dict[str, list[str]] = {}
         for cluster in clusters:
             if cluster.uid not in results:
@@ -96,7 +96,7 @@ class Deletion:
             if isinstance(result, KubeError):
                 results.update(dict.fromkeys(uids, result))
 
-    def _release_room(self, hub: str, uids: Sequence[str]) -> None:
+    def _release_capacity(self, hub: str, uids: Sequence[str]) -> None:
         with contextlib.suppress(NotFound):  # the hub was removed from the fleet
             self._hubs.release(hub, uids)
 

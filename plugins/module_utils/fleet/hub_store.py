@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reserves and releases room on hubs by compare-and-swap on the status of a Hub. Which hub, `schedule` decides.
+"""Reserves and releases capacity on hubs by compare-and-swap on the status of a Hub. Which hub, `schedule` decides.
 
 Reservations are keyed by the uid of the cluster. They grow before a hub gets the change, and shrink after it reported.
 """
@@ -19,7 +19,7 @@ from .kinds import API_VERSION, HUB
 from .model import FleetCluster, Hub, HubReservation, Nodes, nodes_by_class
 from .observe import LiveClusters
 from .quota import largest, smallest
-from .schedule import Obstacle, lacks_room
+from .schedule import Obstacle, lacks_capacity
 from .swap import merge_patch, swap_status
 
 Result = TypeVar("Result")
@@ -34,19 +34,19 @@ class HubStore:
     def reserve(
         self, name: str, clusters: Sequence[FleetCluster], now: datetime, known: Hub | None = None
     ) -> tuple[Hub, Mapping[str, Obstacle]]:
-        """Reserve room for the clusters, in one write. Returns the hub as it is then, and what is in the way, by uid.
+        """Reserve capacity for the clusters, in one write. Returns the hub as it is then, and what is in the way, by uid.
 
         `known` is the hub as a cache has it.
         """
 
         def reserved(hub: Hub) -> tuple[Hub, tuple[Hub, Mapping[str, Obstacle]]]:
-            after, lacking = reserve_room(hub, clusters, now)
+            after, lacking = reserve_capacity(hub, clusters, now)
             return after, (after, lacking)
 
         return self._swap(name, reserved, known)
 
     def reduce(self, name: str, uid: str, present: Nodes, nodes: Nodes, now: datetime) -> None:
-        """Reduce the room of a cluster to the nodes that are still in use. One that is no longer the `present` one is a conflict."""
+        """Reduce the capacity of a cluster to the nodes that are still in use. One that is no longer the `present` one is a conflict."""
 
         def reduced(hub: Hub) -> tuple[Hub, None]:
             own = hub.reservations.get(uid)
@@ -59,7 +59,7 @@ class HubStore:
         self._swap(name, reduced)
 
     def release(self, name: str, uids: Iterable[str]) -> None:
-        """Release the room of clusters that the hub reports deleted, or that were bound to another hub."""
+        """Release the capacity of clusters that the hub reports deleted, or that were bound to another hub."""
         gone = {*uids}
 
         def released(hub: Hub) -> tuple[Hub, None]:
@@ -68,11 +68,11 @@ class HubStore:
         self._swap(name, released)
 
     def repair(self, name: str, live: Callable[[], LiveClusters], now: datetime, clean_up: Callable[[str], object]) -> list[str]:
-        """Release the room of clusters that no longer exist or are bound elsewhere, and reserve again what assigned clusters lost.
+        """Release the capacity of clusters that no longer exist or are bound elsewhere, and reserve again what assigned clusters lost.
 
-        Room for a cluster without a hub stays: another process may be about to bind it. `live` is called after each read of the hub,
-        because a cluster exists before its reservation. `clean_up` gets each uid before its room is released: the reservation is the last
-        that is known of it. Returns the uids that changed.
+        Capacity for a cluster without a hub stays: another process may be about to bind it. `live` is called after each read of the hub,
+        because a cluster exists before its reservation. `clean_up` gets each uid before its capacity is released: the reservation is the
+        last that is known of it. Returns the uids that changed.
         """
 
         def repaired(hub: Hub) -> tuple[Hub, list[str]]:
@@ -95,11 +95,11 @@ class HubStore:
         return swap_status(self._home, lambda: self._home.get(API_VERSION, HUB, name), change, known.raw if known else None)
 
 
-def reserve_room(hub: Hub, clusters: Iterable[FleetCluster], now: datetime) -> tuple[Hub, Mapping[str, Obstacle]]:
-    """The hub with room for the clusters that fit, in their order, and what is in the way of the others, by uid."""
+def reserve_capacity(hub: Hub, clusters: Iterable[FleetCluster], now: datetime) -> tuple[Hub, Mapping[str, Obstacle]]:
+    """The hub with capacity for the clusters that fit, in their order, and what is in the way of the others, by uid."""
     lacking: dict[str, Obstacle] = {}
     for cluster in clusters:
-        if found := lacks_room(cluster, hub):
+        if found := lacks_capacity(cluster, hub):
             lacking[cluster.uid] = found
             continue
         present = hub.reservations.get(cluster.uid)

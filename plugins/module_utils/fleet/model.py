@@ -108,7 +108,7 @@ class FleetCluster:
 
 @dataclass(frozen=True)
 class HubReservation:
-    """The room of one cluster on a hub since its last change, and the node hours before that."""
+    """The capacity that one cluster has reserved on a hub, since its last change, and the node hours before that."""
 
     namespace: str
     name: str
@@ -183,7 +183,7 @@ class Hub:
         )
 
     def free_clusters(self, apart_from: str = "") -> int:
-        """For how many more clusters there is room; the reservation of `apart_from` does not count."""
+        """For how many more clusters there is capacity; the reservation of `apart_from` does not count."""
         return self.clusters - len(self.reservations) + (apart_from in self.reservations)
 
     def free_nodes(self, resource_class: str, apart_from: str = "") -> int:

@@ -1,8 +1,8 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Places clusters that have quota: chooses hubs, reserves room, binds, creates the assignments. A killed run leaves nothing to undo.
+"""Places clusters that have quota: chooses hubs, reserves capacity, binds, creates the assignments. A killed run leaves nothing to undo.
 
-The order of the writes makes a cluster never be on two hubs: room on the hub first, then `status.hub` of the cluster, by one
+The order of the writes makes a cluster never be on two hubs: capacity on the hub first, then `status.hub` of the cluster, by one
 compare-and-swap, then the assignment in the namespace of that hub. What a killed run left is used or released by the next one.
 """
 
@@ -15,7 +15,7 @@ from ..common.clock import boottime
 from ..kube.client import Kube
 from ..kube.errors import Conflict, KubeError, NotFound
 from .assignments import Assignments
-from .hub_store import HubStore, reserve_room
+from .hub_store import HubStore, reserve_capacity
 from .kinds import API_VERSION, CLUSTER
 from .model import FleetCluster, Hub
 from .observe import ObservedFleet
@@ -24,7 +24,7 @@ from .schedule import Choice, Obstacles, Request, Weights, choose
 from .status import Transient, derive_status
 from .swap import merge_patch
 
-ROUNDS = 10  # another process may take the room between a choice and its reservation; the next reconcile goes on
+ROUNDS = 10  # another process may take the capacity between a choice and its reservation; the next reconcile goes on
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,13 @@ class Placer:
         return placed
 
     def _choose(self, waiting: Sequence[FleetCluster], hubs: Mapping[str, Hub], fleet: ObservedFleet) -> dict[str, Choice]:
-        """A choice for each cluster, by uid, each with the room that the ones before it leave."""
+        """A choice for each cluster, by uid, each with the capacity that the ones before it leave."""
         left, choices, obstacles = dict(hubs), {}, Obstacles()
         for cluster in waiting:
             request = Request(cluster, fleet.tenant_labels.get(cluster.namespace, {}), fleet.now, fleet.hub_timeout)
             choice = choose(request, left.values(), self._weights, obstacles)
             if choice.hub:
-                left[choice.hub], _lacking = reserve_room(left[choice.hub], [cluster], fleet.now)
+                left[choice.hub], _lacking = reserve_capacity(left[choice.hub], [cluster], fleet.now)
             choices[cluster.uid] = choice
         return choices
 
@@ -83,7 +83,7 @@ class Placer:
         fleet: ObservedFleet,
         errors: list[KubeError],
     ) -> tuple[list[FleetCluster], list[FleetCluster]]:
-        """Reserve on each hub in one write. Returns the clusters with room and those whose room was taken meanwhile.
+        """Reserve on each hub in one write. Returns the clusters with capacity and those whose capacity was taken meanwhile.
 
         A hub that cannot be written, for example because it was deleted, is not chosen again. Why is added to `errors`.
         """
@@ -135,7 +135,7 @@ class Placer:
                     return Placed(cluster, replace(choice, hub=""))
                 known, cluster = cluster, FleetCluster.from_object(item)
                 if item["metadata"]["generation"] != known.raw["metadata"]["generation"]:
-                    # Quota and room were reserved for another spec, which may be smaller.
+                    # Quota and capacity were reserved for another spec, which may be smaller.
                     if cluster.hub != choice.hub:
                         self._hubs.release(choice.hub, [cluster.uid])
                     return Placed(cluster, Choice("", ""), "The cluster was changed before it was bound")

@@ -15,7 +15,7 @@ from .lifetime import Expiry
 from .model import FleetCluster, HubReservation
 
 
-def record_of(cluster: FleetCluster, room: HubReservation | None, expiry: Expiry | None, now: datetime) -> Object:
+def record_of(cluster: FleetCluster, reservation: HubReservation | None, expiry: Expiry | None, now: datetime) -> Object:
     """The record of a cluster that is deleted now. Parameters of the template are not in it: they may contain secrets."""
     metadata, spec, status = cluster.raw["metadata"], cluster.raw["spec"], cluster.raw.get("status") or {}
     requested = parse_time(metadata.get("deletionTimestamp")) or now
@@ -25,7 +25,7 @@ def record_of(cluster: FleetCluster, room: HubReservation | None, expiry: Expiry
         "state": status.get("lastState") or status.get("state"),
         "version": status.get("version"),
         "nodeSets": spec.get("nodeSets"),
-        "nodeHours": room.hours_until(now) if room else None,
+        "nodeHours": reservation.hours_until(now) if reservation else None,
     }
     return {
         "apiVersion": API_VERSION,
@@ -43,10 +43,10 @@ def record_of(cluster: FleetCluster, room: HubReservation | None, expiry: Expiry
     }
 
 
-def write_record(home: Kube, cluster: FleetCluster, room: HubReservation | None, expiry: Expiry | None, now: datetime) -> None:
+def write_record(home: Kube, cluster: FleetCluster, reservation: HubReservation | None, expiry: Expiry | None, now: datetime) -> None:
     """Write the record, unless an interrupted deletion has."""
     try:
-        home.create(record_of(cluster, room, expiry, now))
+        home.create(record_of(cluster, reservation, expiry, now))
     except Conflict:
         pass
     except NamespaceTerminating:

@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Brings the assignment of a bound cluster to its spec: room is reserved before the hub gets it, and released after it reported.
+"""Brings the assignment of a bound cluster to its spec: capacity is reserved before the hub gets it, and released after it reported.
 
 What a cluster without a hub gives up is released at once: no assignment has it.
 """
@@ -36,7 +36,7 @@ class Resize:
         return reserved is None or largest(reserved.amounts, claim_of(cluster, assignment).amounts) != largest(reserved.amounts, {})
 
     def apply(self, cluster: FleetCluster, fleet: ObservedFleet) -> str:
-        """Bring the assignment to the spec. Returns what is in the way, if the hub lacks room."""
+        """Bring the assignment to the spec. Returns what is in the way, if the hub lacks capacity."""
         assignment = fleet.assignments.get(cluster.uid)
         changes = self._assignments.pending(cluster, assignment, fleet) if assignment else {}
         # A cluster may have changed since the run that bound it and was killed before it created the assignment.
@@ -73,14 +73,14 @@ class Resize:
         quota, hub = fleet.quotas.get(cluster.namespace), fleet.hubs.get(cluster.hub)
         counted = quota.reservations.get(cluster.uid) if quota else None
         nodes = largest(cluster.nodes, nodes_by_class(assignment.reported))
-        room = hub.reservations.get(cluster.uid) if hub else None
-        has_less, has_less_room = counted and counted.amounts != amounts, room and room.nodes != nodes
-        if not (has_less or has_less_room) or not self._is_current(cluster) or not self._is_latest(assignment):
+        reserved = hub.reservations.get(cluster.uid) if hub else None
+        has_less, has_less_reserved = counted and counted.amounts != amounts, reserved and reserved.nodes != nodes
+        if not (has_less or has_less_reserved) or not self._is_current(cluster) or not self._is_latest(assignment):
             return
         if counted and has_less:
             self._quotas.reduce(cluster.namespace, cluster.uid, counted.amounts, amounts)
-        if room and has_less_room:
-            self._hubs.reduce(cluster.hub, cluster.uid, room.nodes, nodes, fleet.now)
+        if reserved and has_less_reserved:
+            self._hubs.reduce(cluster.hub, cluster.uid, reserved.nodes, nodes, fleet.now)
 
     def _is_current(self, cluster: FleetCluster) -> bool:
         """Whether spec and hub are still the observed ones. The reservations were observed before, so they are not of a later spec."""

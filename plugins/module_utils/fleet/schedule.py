@@ -114,7 +114,7 @@ def _region(request: Request, hub: Hub) -> Obstacle | None:
     return Obstacle(f"outside of the region {wanted}") if wanted and hub.region != wanted else None
 
 
-# Reservations change none of these. The room on the hub is checked last, by `lacks_room`.
+# Reservations change none of these. The capacity on the hub is checked last, by `lacks_capacity`.
 FILTERS: tuple[Filter, ...] = (_requested_hub, _schedulable, _heartbeat, _ready, _template, _tenant, _selector, _taints, _region)
 
 
@@ -135,12 +135,12 @@ class Obstacles:
         for hub in hubs:
             if hub.name not in filtered:
                 filtered[hub.name] = next((each for filter_ in FILTERS if (each := filter_(request, hub))), None)
-            found[hub.name] = filtered[hub.name] or lacks_room(cluster, hub)
+            found[hub.name] = filtered[hub.name] or lacks_capacity(cluster, hub)
         return found
 
 
-def lacks_room(cluster: FleetCluster, hub: Hub) -> Obstacle | None:
-    """Why the hub has no room for the cluster. Room that the cluster has there already is its own."""
+def lacks_capacity(cluster: FleetCluster, hub: Hub) -> Obstacle | None:
+    """Why the hub has no capacity for the cluster. Capacity that the cluster has there already is its own."""
     return _lacks_nodes(cluster, hub) or _is_full(cluster, hub)
 
 
@@ -209,7 +209,7 @@ def score(request: Request, hub: Hub, most: int, weights: Weights) -> int:
 
 
 def choose(request: Request, hubs: Iterable[Hub], weights: Weights | None = None, shared: Obstacles | None = None) -> Choice:
-    """The best hub that fits. One that has room reserved for the cluster comes first: an earlier attempt chose it.
+    """The best hub that fits. One that has capacity reserved for the cluster comes first: an earlier attempt chose it.
 
     Choices at one moment, among hubs that differ in their reservations only, can have `shared` obstacles.
     """

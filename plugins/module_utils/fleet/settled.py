@@ -30,7 +30,7 @@ def _has_surplus(cluster: FleetCluster, assignment: ClusterAssignment, quota: Fl
     if amounts is None:
         return False
     counted = quota.reservations.get(cluster.uid) if quota else None
-    room = hub.reservations.get(cluster.uid) if hub else None
+    reserved = hub.reservations.get(cluster.uid) if hub else None
     nodes = largest(cluster.nodes, nodes_by_class(assignment.reported))
-    pairs = ((counted.amounts if counted else {}, amounts), (room.nodes if room else {}, nodes))
+    pairs = ((counted.amounts if counted else {}, amounts), (reserved.nodes if reserved else {}, nodes))
     return any(amount > needed.get(key, 0) for reserved, needed in pairs for key, amount in reserved.items())

@@ -1,4 +1,4 @@
-"""Many clients and several processes at once, on a real API server: quota and room are never exceeded, and nothing is lost."""
+"""Many clients and several processes at once, on a real API server: quota and capacity are never exceeded, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class Watch:
 @pytest.mark.soak
 @pytest.mark.parametrize("limited", ["quota", "hubs", "nodes"])
 def test_200_creates_at_once_with_two_engines_and_a_kill_admit_exactly_50(fleet: Fleet, limited: str) -> None:
-    """Of the hubs, the room for clusters or for nodes is limited; each cluster has one node."""
+    """Of the hubs, the capacity for clusters or for nodes is limited; each cluster has one node."""
     sizes = (500, 500) if limited == "quota" else (20, 30)
     capacities = [(500, size) if limited == "nodes" else (size, 500) for size in sizes]
     hubs = [fleet.add_hub(f"hub{number}", clusters, nodes) for number, (clusters, nodes) in enumerate(capacities)]
@@ -160,8 +160,8 @@ def test_200_creates_at_once_with_two_engines_and_a_kill_admit_exactly_50(fleet:
     assert all(most[name] <= limit for name, limit in limits.items()), most
     assert max(most.values()) == (50 if limited == "quota" else 200)
     assert {uid: assigned().get(uid) for uid in bound} == {uid: hub_namespace(hub) for uid, hub in bound.items()}
-    rooms = {uid: name for name in hubs for uid in fleet.hub(name)["reservations"]}
-    assert rooms == bound
+    reservations = {uid: name for name in hubs for uid in fleet.hub(name)["reservations"]}
+    assert reservations == bound
     assert set(fleet.quota()["reservations"]) == (set(bound) if limited == "quota" else {each.uid for each in clusters})
     assert fleet.quota()["used"]["clusters"] == len(fleet.quota()["reservations"])
     waiting = next(each for each in clusters if not each.hub)

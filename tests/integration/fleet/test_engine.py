@@ -74,7 +74,7 @@ def test_life_of_a_cluster_is_carried_on_by_changes_and_reported(fleet: Fleet) -
         until_state(fleet, "first", "Failed")
         fleet.home.patch(fleet.cluster("first"), {"metadata": {"annotations": {RETRY: "2026-01-01T00:00:00Z"}}}, checked=False)
         until(lambda: fleet.assignments()[0]["metadata"].get("annotations") == {RETRY: "2026-01-01T00:00:00Z"}, "the retry reaches the hub")
-        # Quota and room of a deleted cluster are for those that wait.
+        # Quota and capacity of a deleted cluster are for those that wait.
         fleet.home.delete(fleet.cluster("first"))
         until_state(fleet, "second", "Progressing")
         until_condition(fleet, "third", "Scheduled", "Unschedulable")

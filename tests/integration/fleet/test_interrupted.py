@@ -79,7 +79,7 @@ def test_kill_at_any_write_of_a_placement_a_resize_and_a_deletion(fleet: Fleet) 
         matches(fleet, len(placed), 2 * len(placed))
         assert len(copies(fleet)) == len(placed)
 
-    # Finalizer, quota, room, binding, the copy of the Secret, the assignment.
+    # Finalizer, quota, capacity, binding, the copy of the Secret, the assignment.
     assert killed_at_each_write(fleet, create, is_placed) == 6
 
     sizes = dict.fromkeys(placed, 2)
@@ -92,7 +92,7 @@ def test_kill_at_any_write_of_a_placement_a_resize_and_a_deletion(fleet: Fleet) 
         sizes[name] = 3
         fleet.resize(name, 3)
 
-    # Quota, room, the assignment, the status.
+    # Quota, capacity, the assignment, the status.
     assert killed_at_each_write(fleet, grow, lambda _name: matches(fleet, len(sizes), sum(sizes.values()))) == 4
 
     def shrink(_name: str) -> None:
@@ -103,7 +103,7 @@ def test_kill_at_any_write_of_a_placement_a_resize_and_a_deletion(fleet: Fleet) 
         reconcile(fleet)
         fleet.report(name, 1, state="Ready")
 
-    # Quota, room, the status.
+    # Quota, capacity, the status.
     assert killed_at_each_write(fleet, shrink, lambda _name: matches(fleet, len(sizes), sum(sizes.values()))) == 3
 
     deleted: list[str] = []
@@ -123,5 +123,5 @@ def test_kill_at_any_write_of_a_placement_a_resize_and_a_deletion(fleet: Fleet) 
         create(f"more-{len(placed)}")
         sizes[placed[-1]] = 2
     reconcile(fleet)
-    # The assignment and the status; then the copy of the Secret, the record, room, quota and the finalizer.
+    # The assignment and the status; then the copy of the Secret, the record, capacity, quota and the finalizer.
     assert killed_at_each_write(fleet, delete, is_deleted, rounds=2) == 7

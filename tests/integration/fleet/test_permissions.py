@@ -179,7 +179,7 @@ def test_permissions_of_the_home_engine_are_enough_for_the_life_of_a_cluster_and
                 fleet.resize("demo", 1)
                 until(lambda: fleet.assignments()[0]["spec"]["nodeSets"]["workers"]["size"] == 1, "the assignment has the size", 120)
                 fleet.report("demo", 1, state="Failed")
-                until(lambda: fleet.hub(east)["free"]["nodes"]["fc430"] == 9, "the room is released", 120)
+                until(lambda: fleet.hub(east)["free"]["nodes"]["fc430"] == 9, "the capacity is released", 120)
                 ended = format_time(datetime.now(UTC) - timedelta(seconds=1))
                 fleet.home.patch(fleet.cluster("demo"), {"spec": {"expiresAt": ended}}, checked=False)
                 until(lambda: not state("demo"), "the cluster is deleted at its end", 120)

@@ -1,4 +1,4 @@
-"""Clusters of a fleet on a real API server: quota and room are reserved before, released after, repaired, and never exceeded."""
+"""Clusters of a fleet on a real API server: quota and capacity are reserved before, released after, repaired, and never exceeded."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def test_former_leader_leaves_no_assignment_for_a_cluster_that_is_being_deleted(
     assert fleet.reconcile()["demo"][0] == "deleted"
 
 
-def test_growth_waits_for_room_on_the_hub_of_the_cluster(fleet: Fleet) -> None:
+def test_growth_waits_for_capacity_on_the_hub_of_the_cluster(fleet: Fleet) -> None:
     east = fleet.add_hub("east", nodes=3)
     fleet.set_quota(hard={})
     fleet.add_cluster("demo", 2)
@@ -379,7 +379,7 @@ def test_run_that_was_killed_after_the_binding_is_completed(fleet: Fleet) -> Non
     assert [each["metadata"]["namespace"] for each in fleet.assignments()] == [hub_namespace(east)]
 
 
-def test_assignment_gets_no_node_without_room_when_a_cluster_grows_while_it_is_bound(fleet: Fleet) -> None:
+def test_assignment_gets_no_node_without_capacity_when_a_cluster_grows_while_it_is_bound(fleet: Fleet) -> None:
     fleet.set_quota(hard={"nodes": 3})
     uid = fleet.add_cluster("demo", 1)["metadata"]["uid"]
     assert fleet.reconcile()["demo"][0] == "waiting"  # no hub yet
@@ -394,7 +394,7 @@ def test_assignment_gets_no_node_without_room_when_a_cluster_grows_while_it_is_b
     assert fleet.quota()["used"]["nodes"] == 3
 
 
-def test_assignment_gets_no_node_without_room_when_a_cluster_grew_after_a_killed_run_had_bound_it(fleet: Fleet) -> None:
+def test_assignment_gets_no_node_without_capacity_when_a_cluster_grew_after_a_killed_run_had_bound_it(fleet: Fleet) -> None:
     east = fleet.add_hub("east", nodes=2)
     fleet.set_quota(hard={})
     uid = fleet.add_cluster("demo", 1)["metadata"]["uid"]

@@ -1,4 +1,4 @@
-"""Quota and room that become free while a batch is reconciled: a cluster of that batch, which waits for them, is not forgotten."""
+"""Quota and capacity that become free while a batch is reconciled: a cluster of that batch, which waits for them, is not forgotten."""
 
 from __future__ import annotations
 

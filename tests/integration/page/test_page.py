@@ -91,7 +91,7 @@ def test_tenant_orders_a_cluster_watches_it_scales_it_sees_it_break_and_deletes_
     page.get_by_label("key (required)").fill("ssh")
     page.get_by_label("channel").select_option(label="fast")
     page.get_by_role("button", name="Check").click()
-    expect(page.get_by_text("The quota has room for the cluster.")).to_be_visible()
+    expect(page.get_by_text("The quota has capacity for the cluster.")).to_be_visible()
     page.get_by_role("button", name="Order", exact=True).click()
     user.heading("demo")
     assert fleet.cluster("demo")["spec"]["templateParameters"] == {"channel": "fast", "key": "ssh"}

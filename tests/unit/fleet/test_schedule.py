@@ -24,7 +24,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.schedule 
     Request,
     Weights,
     choose,
-    lacks_room,
+    lacks_capacity,
     most_of_tenant,
     score,
 )
@@ -71,9 +71,9 @@ FILTER_CASES: list[tuple[str, str, Hub, Request, str]] = [
     ("_lacks_nodes", "taken", hub(reservations={"a": OTHER, "b": OTHER}), request(), "1 with too few fc430 (best 4 of 5)"),
     ("_lacks_nodes", "lowered", hub(nodes={"fc430": 1}, reservations={"a": OTHER}), request(), "1 with too few fc430 (best 0 of 5)"),
     ("_lacks_nodes", "exactly", hub(nodes={"fc430": 5}), request(), ""),
-    ("_lacks_nodes", "own-room", hub(nodes={"fc430": 5}, reservations={"uid-1": OWN}), request(), ""),
+    ("_lacks_nodes", "own-capacity", hub(nodes={"fc430": 5}, reservations={"uid-1": OWN}), request(), ""),
     ("_is_full", "full", hub(clusters=1, reservations={"a": OTHER}), request(), "1 full"),
-    ("_is_full", "own-room", hub(clusters=1, reservations={"uid-1": OWN}), request(), ""),
+    ("_is_full", "own-capacity", hub(clusters=1, reservations={"uid-1": OWN}), request(), ""),
 ]
 
 
@@ -99,7 +99,7 @@ def test_shared_obstacles_change_no_choice() -> None:
         assert choose(wanted, hubs, shared=shared) == choose(wanted, hubs)
 
 
-def test_room_that_an_earlier_choice_took_is_not_shared() -> None:
+def test_capacity_that_an_earlier_choice_took_is_not_shared() -> None:
     shared, free = Obstacles(), hub(clusters=1)
     assert choose(request(), [free], shared=shared).hub == "east"
     full = replace(free, reservations={"a": HubReservation("other", "x", {})})
@@ -152,12 +152,12 @@ def test_ties_spread_clusters_and_are_the_same_for_each_process() -> None:
     assert chosen == [choose(each, hubs[::-1]).hub for each in requests]
 
 
-def test_hub_with_room_for_the_cluster_comes_first() -> None:
+def test_hub_with_capacity_for_the_cluster_comes_first() -> None:
     own = HubReservation("team", "demo", {"fc430": 5})
     first, second = hub("a", reservations={"uid-1": own}), hub("b", nodes={"fc430": 1000}, clusters=1000)
     assert choose(request(), [first, second]).hub == "a"
-    assert lacks_room(request(5).cluster, first) is None
-    assert lacks_room(request(11).cluster, first)
+    assert lacks_capacity(request(5).cluster, first) is None
+    assert lacks_capacity(request(11).cluster, first)
 
 
 def test_explanation_counts_and_sorts_the_reasons() -> None:
@@ -194,7 +194,7 @@ def test_choice_and_text_are_the_same_for_any_order_of_hubs_reservations_and_tai
 
 
 def _random_hub(chance: random.Random, name: str) -> Hub:
-    rooms = {f"{name}-{n}": HubReservation(chance.choice(["team", "other"]), "x", {"fc430": chance.randrange(3)}) for n in range(4)}
+    reservations = {f"{name}-{n}": HubReservation(chance.choice(["team", "other"]), "x", {"fc430": chance.randrange(3)}) for n in range(4)}
     return hub(
         name,
         clusters=chance.randrange(3, 8),
@@ -205,12 +205,12 @@ def _random_hub(chance: random.Random, name: str) -> Hub:
         taints=tuple(Taint(key) for key in chance.sample("abc", chance.randrange(3))),
         tenant_selector=chance.choice([{}, DEDICATED]),
         region=chance.choice(["eu", "us"]),
-        reservations=rooms,
+        reservations=reservations,
     )
 
 
 def _shuffled(chance: random.Random, each: Hub) -> Hub:
-    rooms, taints = list(each.reservations.items()), list(each.taints)
-    chance.shuffle(rooms)
+    reservations, taints = list(each.reservations.items()), list(each.taints)
+    chance.shuffle(reservations)
     chance.shuffle(taints)
-    return replace(each, reservations=dict(rooms), taints=tuple(taints))
+    return replace(each, reservations=dict(reservations), taints=tuple(taints))

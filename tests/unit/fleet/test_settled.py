@@ -53,11 +53,11 @@ class Home:
         self.reserve(1, 1)
         self.writes = 0
 
-    def reserve(self, counted: int, room: int) -> None:
+    def reserve(self, counted: int, capacity: int) -> None:
         amounts = COUNTED | {"nodes": counted, "nodes.fc430": counted}
         self.quota["status"] = {"reservations": {"1": {"name": "demo", "amounts": amounts}}, "used": amounts}
-        reservations = {"1": {"namespace": "team", "name": "demo", "nodes": {"fc430": room}}}
-        free = {"clusters": 8, "nodes": {"fc430": 9 - room}}
+        reservations = {"1": {"namespace": "team", "name": "demo", "nodes": {"fc430": capacity}}}
+        free = {"clusters": 8, "nodes": {"fc430": 9 - capacity}}
         self.hub["status"] = {"reservations": reservations, "clusters": 1, "free": free}
 
     def list_all(self, _api_version: str, kind: str, *_namespace: Any) -> list[Object]:
@@ -83,7 +83,7 @@ def shrunk_but_reserved(home: Home) -> None:
     home.reserve(2, 1)
 
 
-def shrunk_but_with_room(home: Home) -> None:
+def shrunk_but_with_capacity(home: Home) -> None:
     home.reserve(1, 2)
 
 
@@ -154,7 +154,7 @@ def part(item: Object | None) -> Object:
 CASES: list[tuple[Callable[[Home], object], bool]] = [
     (lambda _home: None, True),
     (shrunk_but_reserved, False),
-    (shrunk_but_with_room, False),
+    (shrunk_but_with_capacity, False),
     (hub_has_not_answered, True),
     (state_is_old, False),
     (nodes_are_old, False),

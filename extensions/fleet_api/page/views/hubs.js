@@ -1,4 +1,4 @@
-// The hubs of the fleet with their room, for operators.
+// The hubs of the fleet with their capacity, for operators.
 
 import { get, request } from "../api.js";
 import { announce, h, replace } from "../dom.js";

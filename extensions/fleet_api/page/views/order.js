@@ -43,7 +43,7 @@ class OrderForm {
     const first = Object.entries(template.nodes || {});
     for (const [resource, size] of first.length ? first : [[(template.classes || [])[0] || "", 1]]) this.addSet(first.length > 1 ? resource : "workers", resource, size);
     this.fields = { name: field("Name", this.name, "Lower case letters, digits and dashes."), tenant: field("Tenant", this.tenant) };
-    replace(this.side, panel("Check", h("p", { class: "quiet" }, "See whether quota and a hub have room before you order.")));
+    replace(this.side, panel("Check", h("p", { class: "quiet" }, "Check whether quota and a hub have capacity before you order.")));
   }
 
   addSet(name, resource, size) {
