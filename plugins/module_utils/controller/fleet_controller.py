@@ -93,7 +93,7 @@ class FleetController:
         self._waiting = Waiting()
         self._notifications: asyncio.Queue[Object] = asyncio.Queue()
         self._orphans = 0
-        self._unsettled: set[Key] = set()  # as the last sweep found them
+        self._outdated: set[Key] = set()  # as the last sweep found them
         self._began = False
 
     async def run(self) -> None:
@@ -231,12 +231,12 @@ class FleetController:
             )
         for error in swept.errors:
             log.warning("a sweep: %s", error)
-        self._wake_unsettled({Key(namespace, name) for namespace, name in swept.unsettled})
+        self._wake_outdated({Key(namespace, name) for namespace, name in swept.outdated})
 
-    def _wake_unsettled(self, unsettled: set[Key]) -> None:
-        """Reconcile what two sweeps in a row found unsettled: then no reconcile was under way. What waits is woken by what it waits for."""
-        missed = sorted((unsettled & self._unsettled) - {*self._waiting})
-        self._unsettled = unsettled
+    def _wake_outdated(self, outdated: set[Key]) -> None:
+        """Reconcile what two sweeps in a row found outdated: then no reconcile was under way. What waits is woken by what it waits for."""
+        missed = sorted((outdated & self._outdated) - {*self._waiting})
+        self._outdated = outdated
         if missed:
             log.warning("%d clusters are not as a reconcile leaves them, and are reconciled again: %s", len(missed), _some(missed))
             self._enqueue(missed)

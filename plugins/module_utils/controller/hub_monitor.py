@@ -11,9 +11,9 @@ from concurrent.futures import Executor
 from datetime import timedelta
 
 from ..common.types import Object
+from ..fleet.compare_and_swap import swap_status
 from ..fleet.hub_state import AgentState, derive_hub_status, heartbeat_interval, ready_state
 from ..fleet.kinds import API_VERSION, HUB
-from ..fleet.swap import swap_status
 from ..kube.client import Kube
 from ..kube.errors import NotFound
 from ..kube.event_recorder import NORMAL, WARNING, Event, EventRecorder

@@ -8,11 +8,11 @@ from ..common.clock import boottime
 from ..common.types import Object
 from ..kube.client import Kube
 from ..kube.errors import Conflict
+from .compare_and_swap import merge_patch
 from .kinds import ADOPT_ORDER, API_VERSION, CLUSTER, RETRY, SECRETS_VERSION
 from .model import ClusterAssignment, FleetCluster, assignment_of
 from .observe import ObservedFleet
 from .secret_copies import SecretCopies, has_references, version_of
-from .swap import merge_patch
 from .transient_conditions import lacks_secrets
 
 MOMENTS = 5.0  # seconds; the Lease of a leader lasts three times as long

@@ -14,9 +14,9 @@ from ..common.text import shortened
 from ..common.timestamps import format_time, parse_time
 from ..common.types import Object
 from ..providers.model import FALSE, TRUE, ConditionState
+from .compare_and_swap import merge_patch
 from .hub_report import HubReport
 from .model import READY
-from .swap import merge_patch
 
 MESSAGE_LIMIT = 32768
 UNKNOWN = "Unknown"

@@ -15,12 +15,12 @@ from typing import TypeVar
 from ..common.types import Object
 from ..kube.client import Kube
 from ..kube.errors import Conflict
+from .compare_and_swap import merge_patch, swap_status
 from .kinds import API_VERSION, HUB
 from .model import FleetCluster, Hub, HubReservation, Nodes, nodes_by_class
 from .observe import LiveClusters
 from .quota import largest, smallest
-from .schedule import Obstacle, lacks_capacity
-from .swap import merge_patch, swap_status
+from .schedule import FilterResult, lacks_capacity
 
 Result = TypeVar("Result")
 
@@ -33,13 +33,13 @@ class HubStore:
 
     def reserve(
         self, name: str, clusters: Sequence[FleetCluster], now: datetime, known: Hub | None = None
-    ) -> tuple[Hub, Mapping[str, Obstacle]]:
+    ) -> tuple[Hub, Mapping[str, FilterResult]]:
         """Reserve capacity for the clusters, in one write. Returns the hub as it is then, and what is in the way, by uid.
 
         `known` is the hub as a cache has it.
         """
 
-        def reserved(hub: Hub) -> tuple[Hub, tuple[Hub, Mapping[str, Obstacle]]]:
+        def reserved(hub: Hub) -> tuple[Hub, tuple[Hub, Mapping[str, FilterResult]]]:
             after, lacking = reserve_capacity(hub, clusters, now)
             return after, (after, lacking)
 
@@ -95,9 +95,9 @@ class HubStore:
         return swap_status(self._home, lambda: self._home.get(API_VERSION, HUB, name), change, known.raw if known else None)
 
 
-def reserve_capacity(hub: Hub, clusters: Iterable[FleetCluster], now: datetime) -> tuple[Hub, Mapping[str, Obstacle]]:
+def reserve_capacity(hub: Hub, clusters: Iterable[FleetCluster], now: datetime) -> tuple[Hub, Mapping[str, FilterResult]]:
     """The hub with capacity for the clusters that fit, in their order, and what is in the way of the others, by uid."""
-    lacking: dict[str, Obstacle] = {}
+    lacking: dict[str, FilterResult] = {}
     for cluster in clusters:
         if found := lacks_capacity(cluster, hub):
             lacking[cluster.uid] = found

@@ -14,8 +14,8 @@ from typing import Any
 from ..common.types import Object
 from ..kube.client import Kube, retry_on_conflict
 from ..registry.model import to_yaml
+from .compare_and_swap import merge_patch
 from .kinds import API_VERSION, CLUSTER, HUB, QUOTA
-from .swap import merge_patch
 
 HIDDEN = "hidden"  # instead of the value of a parameter, which may be a secret
 

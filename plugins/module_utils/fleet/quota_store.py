@@ -14,11 +14,11 @@ from ..common.types import Object
 from ..kube.client import Kube
 from ..kube.errors import Conflict, NotFound
 from ..lock.lease import SITE_NAMESPACE
+from .compare_and_swap import merge_patch, swap_status
 from .kinds import API_VERSION, QUOTA, QUOTA_NAME
 from .model import Amounts, FleetQuota, QuotaReservation
 from .observe import LiveClusters
 from .quota import Admission, Claim, Limits, Refusal, Reservations, admit, claim_of, limits_of, smallest, used
-from .swap import merge_patch, swap_status
 
 
 class QuotaStore:

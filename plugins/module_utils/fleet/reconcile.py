@@ -17,18 +17,18 @@ from ..kube.client import Kube
 from ..kube.errors import Conflict, KubeError
 from ..kube.event_recorder import Event, EventRecorder
 from ..lock.lease import SITE_NAMESPACE
+from .binder import Binder, Binding
+from .compare_and_swap import merge_patch
 from .deletion import Deletion
 from .kinds import API_VERSION, CLUSTER, FINALIZER
 from .lifetime import Expiry, expiry_of, is_expired, is_warned
 from .model import FleetCluster
 from .observe import ObservedFleet
-from .placer import Placed, Placer
 from .quota import Refusal, claim_of, in_queue_order, limits_of
 from .quota_store import QuotaStore
 from .resize import Resize
 from .schedule import Choice, Weights
 from .status import SECRETS_AVAILABLE, Transient, derive_status, events_of
-from .swap import merge_patch
 from .transient_conditions import lacks_secrets, transient_conditions
 
 STATUS_ATTEMPTS = 5  # of one write
@@ -53,7 +53,7 @@ class Reconciler:
         self._home = home
         self._site_namespace = site_namespace
         self._quotas = QuotaStore(home, site_namespace)
-        self._placer = Placer(home, weights)
+        self._binder = Binder(home, weights)
         self._resize = Resize(home, self._quotas)
         self._deletion = Deletion(home, self._quotas)
         self._events = EventRecorder(home)
@@ -84,7 +84,7 @@ class Reconciler:
         refused, errors = self._reserve([each for each in ready if not each.hub or self._resize.needs_quota(each, fleet)], fleet)
         failed += [Outcome(each, "failed", errors[each.namespace]) for each in ready if each.namespace in errors]
         admitted = [each for each in ready if each.uid not in refused and each.namespace not in errors]
-        placed = self._placer.place([each for each in admitted if not each.hub], fleet, transient)
+        bindings = self._binder.bind([each for each in admitted if not each.hub], fleet, transient)
 
         def wait(cluster: FleetCluster) -> Outcome:
             self._write_status(cluster, fleet, transient)
@@ -95,16 +95,16 @@ class Reconciler:
             return Outcome(cluster, "refused", refused[cluster.uid].message)
 
         def update(cluster: FleetCluster) -> Outcome:
-            obstacle = self._resize.apply(cluster, fleet)
+            blocked = self._resize.apply(cluster, fleet)
             self._write_status(cluster, fleet, transient)
-            return Outcome(cluster, "waiting" if obstacle else "bound", obstacle)
+            return Outcome(cluster, "waiting" if blocked else "bound", blocked)
 
         return [
             *failed,
             *self._each([each for each in protected if each.uid in lacking], wait),
             *self._each([each for each in ready if each.uid in refused], refuse),
             *self._each([each for each in admitted if each.hub], update),
-            *self._report_all(placed, fleet, transient),
+            *self._report_all(bindings, fleet, transient),
         ]
 
     def _protect_all(self, clusters: Sequence[FleetCluster]) -> tuple[list[FleetCluster], list[Outcome]]:
@@ -144,8 +144,8 @@ class Reconciler:
                 refused |= result
         return refused, errors
 
-    def _report_all(self, placed: Sequence[Placed], fleet: ObservedFleet, transient: Mapping[str, Transient]) -> list[Outcome]:
-        def report(each: Placed) -> Outcome:
+    def _report_all(self, bindings: Sequence[Binding], fleet: ObservedFleet, transient: Mapping[str, Transient]) -> list[Outcome]:
+        def report(each: Binding) -> Outcome:
             if each.error:
                 return Outcome(each.cluster, "failed", each.error)
             if each.choice.hub:
@@ -154,7 +154,7 @@ class Reconciler:
             self._write_status(each.cluster, fleet, transient, choice=each.choice)
             return Outcome(each.cluster, "waiting", each.choice.explanation)
 
-        results = zip(placed, self._home.in_parallel(report, placed), strict=True)
+        results = zip(bindings, self._home.in_parallel(report, bindings), strict=True)
         return [Outcome(each.cluster, "failed", str(result)) if isinstance(result, KubeError) else result for each, result in results]
 
     def _expire(self, cluster: FleetCluster, expiry: Expiry) -> Outcome:

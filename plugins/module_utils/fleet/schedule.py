@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Chooses a hub for a cluster: filters, weighted scores, ties by hash, and an explanation. Pure; `placer` reserves and binds.
+"""Chooses a hub for a cluster: filters, weighted scores, ties by hash, and an explanation. Pure; `binder` reserves and binds.
 
 The explanation is the same for the same hubs in any order, and has no number that changes by itself, so that a status with it is written
 only when something changed.
@@ -33,7 +33,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Obstacle:
+class FilterResult:
     """Why a hub does not fit. Hubs with the same `text` are counted; `available` of `wanted` is reported for the best of them."""
 
     text: str
@@ -66,68 +66,68 @@ class Choice:
 
 # Filters: each returns what is in the way, or None. A hub counts for the first filter that it does not pass.
 
-Filter = Callable[[Request, Hub], Optional[Obstacle]]  # noqa: UP045 - `|` is an operation for the pylint of ansible-test
+Filter = Callable[[Request, Hub], Optional[FilterResult]]  # noqa: UP045 - `|` is an operation for the pylint of ansible-test
 
 
-def _requested_hub(request: Request, hub: Hub) -> Obstacle | None:
+def _requested_hub(request: Request, hub: Hub) -> FilterResult | None:
     wanted = request.cluster.placement.hub
-    return Obstacle(f"not the requested hub {wanted}") if wanted and hub.name != wanted else None
+    return FilterResult(f"not the requested hub {wanted}") if wanted and hub.name != wanted else None
 
 
-def _schedulable(_request: Request, hub: Hub) -> Obstacle | None:
-    return Obstacle("not schedulable") if not hub.schedulable or hub.is_deleting else None
+def _schedulable(_request: Request, hub: Hub) -> FilterResult | None:
+    return FilterResult("not schedulable") if not hub.schedulable or hub.is_deleting else None
 
 
-def _ready(_request: Request, hub: Hub) -> Obstacle | None:
-    return None if hub.ready else Obstacle("not ready")
+def _ready(_request: Request, hub: Hub) -> FilterResult | None:
+    return None if hub.ready else FilterResult("not ready")
 
 
-def _heartbeat(request: Request, hub: Hub) -> Obstacle | None:
+def _heartbeat(request: Request, hub: Hub) -> FilterResult | None:
     if hub.heartbeat is None:
-        return Obstacle("never reported")
-    return Obstacle("not reporting", since=hub.heartbeat) if request.now - hub.heartbeat > request.hub_timeout else None
+        return FilterResult("never reported")
+    return FilterResult("not reporting", since=hub.heartbeat) if request.now - hub.heartbeat > request.hub_timeout else None
 
 
-def _template(request: Request, hub: Hub) -> Obstacle | None:
+def _template(request: Request, hub: Hub) -> FilterResult | None:
     template = short_template(request.cluster.template)
-    return None if template in hub.templates else Obstacle(f"without the template {template}")
+    return None if template in hub.templates else FilterResult(f"without the template {template}")
 
 
-def _tenant(request: Request, hub: Hub) -> Obstacle | None:
-    return None if matches(request.tenant_labels, hub.tenant_selector) else Obstacle("not for this tenant")
+def _tenant(request: Request, hub: Hub) -> FilterResult | None:
+    return None if matches(request.tenant_labels, hub.tenant_selector) else FilterResult("not for this tenant")
 
 
-def _selector(request: Request, hub: Hub) -> Obstacle | None:
-    return None if matches(hub.labels, request.cluster.placement.selector) else Obstacle("not matched by the selector")
+def _selector(request: Request, hub: Hub) -> FilterResult | None:
+    return None if matches(hub.labels, request.cluster.placement.selector) else FilterResult("not matched by the selector")
 
 
-def _taints(request: Request, hub: Hub) -> Obstacle | None:
+def _taints(request: Request, hub: Hub) -> FilterResult | None:
     tolerated = request.cluster.placement.tolerations
     for taint in sorted(hub.taints, key=str):
         if not any(each.key == taint.key and each.value in (None, taint.value) for each in tolerated):
-            return Obstacle(f"with the taint {taint}")
+            return FilterResult(f"with the taint {taint}")
     return None
 
 
-def _region(request: Request, hub: Hub) -> Obstacle | None:
+def _region(request: Request, hub: Hub) -> FilterResult | None:
     wanted = request.cluster.placement.region
-    return Obstacle(f"outside of the region {wanted}") if wanted and hub.region != wanted else None
+    return FilterResult(f"outside of the region {wanted}") if wanted and hub.region != wanted else None
 
 
 # Reservations change none of these. The capacity on the hub is checked last, by `lacks_capacity`.
 FILTERS: tuple[Filter, ...] = (_requested_hub, _schedulable, _heartbeat, _ready, _template, _tenant, _selector, _taints, _region)
 
 
-class Obstacles:
-    """What is in the way of clusters at one moment. Clusters that ask for the same share the results of the filters.
+class FilterResults:
+    """The results of the filters at one moment, which clusters that ask for the same share.
 
     For thousands of clusters the filters are most of the work of their choices.
     """
 
     def __init__(self) -> None:
-        self._filtered: dict[tuple[str, str, str], dict[str, Obstacle | None]] = {}
+        self._filtered: dict[tuple[str, str, str], dict[str, FilterResult | None]] = {}
 
-    def find(self, request: Request, hubs: Iterable[Hub]) -> dict[str, Obstacle | None]:
+    def find(self, request: Request, hubs: Iterable[Hub]) -> dict[str, FilterResult | None]:
         """By the name of the hub; None for those that fit."""
         cluster = request.cluster
         filtered = self._filtered.setdefault((cluster.namespace, cluster.template, repr(cluster.placement)), {})
@@ -139,22 +139,22 @@ class Obstacles:
         return found
 
 
-def lacks_capacity(cluster: FleetCluster, hub: Hub) -> Obstacle | None:
+def lacks_capacity(cluster: FleetCluster, hub: Hub) -> FilterResult | None:
     """Why the hub has no capacity for the cluster. Capacity that the cluster has there already is its own."""
     return _lacks_nodes(cluster, hub) or _is_full(cluster, hub)
 
 
-def _lacks_nodes(cluster: FleetCluster, hub: Hub) -> Obstacle | None:
+def _lacks_nodes(cluster: FleetCluster, hub: Hub) -> FilterResult | None:
     own = hub.reservations.get(cluster.uid)
     for resource_class, wanted in cluster.nodes.items():
         free = max(0, hub.free_nodes(resource_class, cluster.uid))
         if wanted > max(free, own.nodes.get(resource_class, 0) if own else 0):
-            return Obstacle(f"with too few {resource_class}", free, wanted)
+            return FilterResult(f"with too few {resource_class}", free, wanted)
     return None
 
 
-def _is_full(cluster: FleetCluster, hub: Hub) -> Obstacle | None:
-    return None if cluster.uid in hub.reservations or hub.free_clusters() >= 1 else Obstacle("full")
+def _is_full(cluster: FleetCluster, hub: Hub) -> FilterResult | None:
+    return None if cluster.uid in hub.reservations or hub.free_clusters() >= 1 else FilterResult("full")
 
 
 # Scores: each from 0 to 100 for a hub that fits. `most` is how many clusters of the tenant one of the hubs that fit has
@@ -208,15 +208,15 @@ def score(request: Request, hub: Hub, most: int, weights: Weights) -> int:
     return sum(getattr(weights, name) * function(request, hub, most) for name, function in SCORES.items())
 
 
-def choose(request: Request, hubs: Iterable[Hub], weights: Weights | None = None, shared: Obstacles | None = None) -> Choice:
+def choose(request: Request, hubs: Iterable[Hub], weights: Weights | None = None, shared: FilterResults | None = None) -> Choice:
     """The best hub that fits. One that has capacity reserved for the cluster comes first: an earlier attempt chose it.
 
-    Choices at one moment, among hubs that differ in their reservations only, can have `shared` obstacles.
+    Choices at one moment, among hubs that differ in their reservations only, can have `shared` results of the filters.
     """
     known = list(hubs)
-    obstacles = (shared or Obstacles()).find(request, known)
-    fitting = [hub for hub in known if obstacles[hub.name] is None]
-    explained = _explained([found for found in obstacles.values() if found])
+    results = (shared or FilterResults()).find(request, known)
+    fitting = [hub for hub in known if results[hub.name] is None]
+    explained = _explained([found for found in results.values() if found])
     if not fitting:
         return Choice("", f"0 of {_counted(len(known))} fit{f': {explained}' if explained else ''}")
     uid, most, weights = request.cluster.uid, most_of_tenant(request, fitting), weights or Weights()
@@ -241,16 +241,16 @@ def _counted(hubs: int) -> str:
     return f"{hubs} hub{'' if hubs == 1 else 's'}"
 
 
-def _explained(obstacles: Sequence[Obstacle]) -> str:
+def _explained(results: Sequence[FilterResult]) -> str:
     """The reasons with the number of hubs, the most frequent first."""
-    groups: dict[str, list[Obstacle]] = {}
-    for each in obstacles:
+    groups: dict[str, list[FilterResult]] = {}
+    for each in results:
         groups.setdefault(each.text, []).append(each)
     ordered = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
     return ", ".join(f"{len(group)} {text}{_details(group)}" for text, group in ordered)
 
 
-def _details(group: Sequence[Obstacle]) -> str:
+def _details(group: Sequence[FilterResult]) -> str:
     """The most nodes that one of the hubs has, or since when none of them has reported."""
     available = [each.available for each in group if each.available is not None]
     if available:

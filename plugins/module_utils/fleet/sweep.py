@@ -18,14 +18,14 @@ from .model import ClusterAssignment, FleetQuota, Hub
 from .observe import LiveClusters, observe_live, server_time
 from .quota_store import QuotaStore
 from .secret_copies import SecretCopies
-from .settled import is_settled
+from .up_to_date import is_up_to_date
 
 
 @dataclass(frozen=True)
 class Swept:
     """The uids whose reservations changed, by namespace and by hub, the assignments without a cluster, and what failed.
 
-    An assignment is reported and kept: behind it is a cluster, and its FleetCluster may have been lost by mistake. `unsettled` are the
+    An assignment is reported and kept: behind it is a cluster, and its FleetCluster may have been lost by mistake. `outdated` are the
     namespaces and names of clusters that are not as a reconcile leaves them. One is under way, or is missing.
     """
 
@@ -33,7 +33,7 @@ class Swept:
     hubs: Mapping[str, list[str]]
     orphans: tuple[ClusterAssignment, ...]
     errors: tuple[str, ...] = ()
-    unsettled: frozenset[tuple[str, str]] = frozenset()
+    outdated: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -71,16 +71,16 @@ def sweep(home: Kube, site_namespace: str = SITE_NAMESPACE) -> Swept:
         repaired(lambda name: hubs.repair(name, lambda: observe_live(home), now, partial(_delete_copy, copies, name)), names),
         live.orphans,
         tuple(errors),
-        _unsettled(live, later),
+        _outdated(live, later),
     )
 
 
-def _unsettled(live: LiveClusters, reserved: _Reservations) -> frozenset[tuple[str, str]]:
+def _outdated(live: LiveClusters, reserved: _Reservations) -> frozenset[tuple[str, str]]:
     pairs = [*live.assigned, *((each, None) for each in live.unassigned if each.hub or each.is_deleting)]
     return frozenset(
         (each.namespace, each.name)
         for each, assignment in pairs
-        if not is_settled(each, assignment, reserved.quotas.get(each.namespace), reserved.hubs.get(each.hub))
+        if not is_up_to_date(each, assignment, reserved.quotas.get(each.namespace), reserved.hubs.get(each.hub))
     )
 
 

@@ -18,6 +18,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.pytest_plugin imp
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.timestamps import format_time
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.assignments import Assignments
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.binder import Binder
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.hub_store import HubStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds import (
     AGENT_FINALIZER,
@@ -31,7 +32,6 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.kinds imp
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.model import FleetCluster
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.observe import list_clusters, observe
-from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.placer import Placer
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.quota import claim_of, settled_amounts
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.quota_store import QuotaStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.reconcile import Reconciler
@@ -416,7 +416,7 @@ def test_of_two_processes_that_choose_different_hubs_one_binds(fleet: Fleet) -> 
     fleet.reconcile()
     only_west = {name: each for name, each in stale.hubs.items() if name == west}
     late = replace(stale, hubs={west: replace(only_west[west], schedulable=True)})
-    (placed,) = Placer(fleet.home).place(stale.clusters, late)
+    (placed,) = Binder(fleet.home).bind(stale.clusters, late)
     assert placed.choice.hub == fleet.cluster("demo")["status"]["hub"] == east
     assert [each["metadata"]["namespace"] for each in fleet.assignments()] == [hub_namespace(east)]
     assert (fleet.hub(east)["clusters"], fleet.hub(west)["clusters"]) == (1, 0)

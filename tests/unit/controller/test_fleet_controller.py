@@ -1,4 +1,4 @@
-"""Clusters that nothing else wakes are reconciled again: two sweeps found them unsettled, or a list shows a report for the first time."""
+"""Clusters that nothing else wakes are reconciled again: two sweeps found them outdated, or a list shows a report for the first time."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class Home:
     def sweep(self, *_what: Any) -> Swept:
         return self.swept.get()
 
-    def find_unsettled(self, *names: str) -> None:
-        self.swept.put(Swept({}, {}, (), unsettled=frozenset(("team", name) for name in names)))
+    def find_outdated(self, *names: str) -> None:
+        self.swept.put(Swept({}, {}, (), outdated=frozenset(("team", name) for name in names)))
 
     def reconcile(self, fleet: ObservedFleet) -> list[Outcome]:
         self.batches.append(sorted(each.name for each in fleet.clusters))
@@ -77,7 +77,7 @@ class Home:
     def end(self) -> None:
         for events in self._events.values():
             events.put(None)
-        self.find_unsettled()
+        self.find_outdated()
 
 
 def play(monkeypatch: pytest.MonkeyPatch, scenario: Callable[[Home], Awaitable[None]]) -> None:
@@ -107,15 +107,15 @@ def play(monkeypatch: pytest.MonkeyPatch, scenario: Callable[[Home], Awaitable[N
     asyncio.run(main())
 
 
-def test_cluster_that_two_sweeps_in_a_row_find_unsettled_is_reconciled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_that_two_sweeps_in_a_row_find_outdated_is_reconciled_again(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(home: Home) -> None:
-        home.find_unsettled("a", "waits")
-        home.find_unsettled("b", "waits")
-        home.find_unsettled("a", "b", "waits")
+        home.find_outdated("a", "waits")
+        home.find_outdated("b", "waits")
+        home.find_outdated("a", "b", "waits")
         await home.reconciled([*NAMES], ["b"])
-        home.find_unsettled("a")
+        home.find_outdated("a")
         await home.reconciled([*NAMES], ["b"], ["a"])
-        home.find_unsettled("a")  # the cache may still have lacked what makes it unsettled
+        home.find_outdated("a")  # the cache may still have lacked what makes it outdated
         await home.reconciled([*NAMES], ["b"], ["a"], ["a"])
 
     play(monkeypatch, scenario)

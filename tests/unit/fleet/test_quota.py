@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.compare_and_swap import merge_patch
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.lifetime import expiry_of, is_expired, is_warned
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.model import (
     ClusterAssignment,
@@ -28,7 +29,6 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.quota imp
     settled_amounts,
     used,
 )
-from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.swap import merge_patch
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 WORKERS = {"workers": NodeSet("fc430", 3)}

@@ -20,7 +20,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.model imp
 from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.schedule import (
     FILTERS,
     SCORES,
-    Obstacles,
+    FilterResults,
     Request,
     Weights,
     choose,
@@ -91,16 +91,16 @@ def test_each_filter_has_a_case() -> None:
     assert filters == {each[0] for each in FILTER_CASES if each[4]}
 
 
-def test_shared_obstacles_change_no_choice() -> None:
+def test_shared_filter_results_change_no_choice() -> None:
     hubs = [replace(case[2], name=f"hub-{number}") for number, case in enumerate(FILTER_CASES)]
     requests = [replace(case[3], cluster=replace(case[3].cluster, namespace=f"team-{case[1]}")) for case in FILTER_CASES]
-    shared = Obstacles()
+    shared = FilterResults()
     for wanted in requests * 2:
         assert choose(wanted, hubs, shared=shared) == choose(wanted, hubs)
 
 
 def test_capacity_that_an_earlier_choice_took_is_not_shared() -> None:
-    shared, free = Obstacles(), hub(clusters=1)
+    shared, free = FilterResults(), hub(clusters=1)
     assert choose(request(), [free], shared=shared).hub == "east"
     full = replace(free, reservations={"a": HubReservation("other", "x", {})})
     assert choose(request(), [full], shared=shared).explanation == "0 of 1 hub fit: 1 full"

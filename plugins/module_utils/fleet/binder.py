@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Places clusters that have quota: chooses hubs, reserves capacity, binds, creates the assignments. A killed run leaves nothing to undo.
+"""Binds clusters that have quota: chooses hubs, reserves capacity, binds, creates the assignments. A killed run leaves nothing to undo.
 
 The order of the writes makes a cluster never be on two hubs: capacity on the hub first, then `status.hub` of the cluster, by one
 compare-and-swap, then the assignment in the namespace of that hub. What a killed run left is used or released by the next one.
@@ -15,28 +15,28 @@ from ..common.clock import boottime
 from ..kube.client import Kube
 from ..kube.errors import Conflict, KubeError, NotFound
 from .assignments import Assignments
+from .compare_and_swap import merge_patch
 from .hub_store import HubStore, reserve_capacity
 from .kinds import API_VERSION, CLUSTER
 from .model import FleetCluster, Hub
 from .observe import ObservedFleet
 from .quota import in_queue_order
-from .schedule import Choice, Obstacles, Request, Weights, choose
+from .schedule import Choice, FilterResults, Request, Weights, choose
 from .status import Transient, derive_status
-from .swap import merge_patch
 
 ROUNDS = 10  # another process may take the capacity between a choice and its reservation; the next reconcile goes on
 
 
 @dataclass(frozen=True)
-class Placed:
-    """A cluster after its placement: bound if the choice has a hub, or else with the reason why none fits."""
+class Binding:
+    """A cluster with the choice for it: bound if that has a hub, or else with the reason why none fits."""
 
     cluster: FleetCluster
     choice: Choice
     error: str = ""
 
 
-class Placer:
+class Binder:
     """Binds clusters to hubs of one home cluster."""
 
     def __init__(self, home: Kube, weights: Weights | None = None) -> None:
@@ -45,31 +45,31 @@ class Placer:
         self._assignments = Assignments(home)
         self._weights = weights
 
-    def place(
+    def bind(
         self, clusters: Sequence[FleetCluster], fleet: ObservedFleet, transient: Mapping[str, Transient] | None = None
-    ) -> list[Placed]:
-        """Place clusters without a hub: the oldest first, and one that fits nowhere blocks no other. `transient` are by uid."""
-        hubs, waiting, placed = dict(fleet.hubs), in_queue_order(clusters), list[Placed]()
+    ) -> list[Binding]:
+        """Bind clusters without a hub: the oldest first, and one that fits nowhere blocks no other. `transient` are by uid."""
+        hubs, waiting, bindings = dict(fleet.hubs), in_queue_order(clusters), list[Binding]()
         errors: list[KubeError] = []
         for _round in range(ROUNDS):
             choices = self._choose(waiting, hubs, fleet)
             reserved, lost = self._reserve(waiting, choices, hubs, fleet, errors)
-            placed += self._bind_all(reserved, choices, fleet, transient or {})
+            bindings += self._bind_all(reserved, choices, fleet, transient or {})
             # A cluster that fits only a hub that could not be written is tried again soon: nothing is known to be in
             # its way.
             unwritten = next((str(error) for error in errors if not isinstance(error, NotFound)), "")
-            placed += [Placed(cluster, choices[cluster.uid], unwritten) for cluster in waiting if not choices[cluster.uid].hub]
+            bindings += [Binding(cluster, choices[cluster.uid], unwritten) for cluster in waiting if not choices[cluster.uid].hub]
             if not lost:
                 break
             waiting = lost
-        return placed
+        return bindings
 
     def _choose(self, waiting: Sequence[FleetCluster], hubs: Mapping[str, Hub], fleet: ObservedFleet) -> dict[str, Choice]:
         """A choice for each cluster, by uid, each with the capacity that the ones before it leave."""
-        left, choices, obstacles = dict(hubs), {}, Obstacles()
+        left, choices, filtered = dict(hubs), {}, FilterResults()
         for cluster in waiting:
             request = Request(cluster, fleet.tenant_labels.get(cluster.namespace, {}), fleet.now, fleet.hub_timeout)
-            choice = choose(request, left.values(), self._weights, obstacles)
+            choice = choose(request, left.values(), self._weights, filtered)
             if choice.hub:
                 left[choice.hub], _lacking = reserve_capacity(left[choice.hub], [cluster], fleet.now)
             choices[cluster.uid] = choice
@@ -112,14 +112,14 @@ class Placer:
         choices: Mapping[str, Choice],
         fleet: ObservedFleet,
         transient: Mapping[str, Transient],
-    ) -> list[Placed]:
+    ) -> list[Binding]:
         bound = self._home.in_parallel(lambda each: self._bind(each, choices[each.uid], fleet, transient.get(each.uid, {})), clusters)
         return [
-            Placed(cluster, Choice("", ""), str(each)) if isinstance(each, KubeError) else each
+            Binding(cluster, Choice("", ""), str(each)) if isinstance(each, KubeError) else each
             for cluster, each in zip(clusters, bound, strict=True)
         ]
 
-    def _bind(self, cluster: FleetCluster, choice: Choice, fleet: ObservedFleet, transient: Transient) -> Placed:
+    def _bind(self, cluster: FleetCluster, choice: Choice, fleet: ObservedFleet, transient: Transient) -> Binding:
         """Write the hub into the status of the cluster, unless it has one, and create the assignment there."""
         bound_at: float | None = None
         while not cluster.hub:
@@ -132,14 +132,14 @@ class Placer:
                 item = self._home.find(API_VERSION, CLUSTER, cluster.name, cluster.namespace)
                 if item is None or item["metadata"]["uid"] != cluster.uid or "deletionTimestamp" in item["metadata"]:
                     self._hubs.release(choice.hub, [cluster.uid])
-                    return Placed(cluster, replace(choice, hub=""))
+                    return Binding(cluster, replace(choice, hub=""))
                 known, cluster = cluster, FleetCluster.from_object(item)
                 if item["metadata"]["generation"] != known.raw["metadata"]["generation"]:
                     # Quota and capacity were reserved for another spec, which may be smaller.
                     if cluster.hub != choice.hub:
                         self._hubs.release(choice.hub, [cluster.uid])
-                    return Placed(cluster, Choice("", ""), "The cluster was changed before it was bound")
+                    return Binding(cluster, Choice("", ""), "The cluster was changed before it was bound")
         if cluster.hub != choice.hub:  # another process was faster
             self._hubs.release(choice.hub, [cluster.uid])
         self._assignments.create(cluster, bound_at)
-        return Placed(cluster, replace(choice, hub=cluster.hub))
+        return Binding(cluster, replace(choice, hub=cluster.hub))

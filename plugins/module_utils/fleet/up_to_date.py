@@ -14,7 +14,7 @@ from .quota import largest, settled_amounts
 from .status import shows_report
 
 
-def is_settled(cluster: FleetCluster, assignment: ClusterAssignment | None, quota: FleetQuota | None, hub: Hub | None) -> bool:
+def is_up_to_date(cluster: FleetCluster, assignment: ClusterAssignment | None, quota: FleetQuota | None, hub: Hub | None) -> bool:
     """Of a cluster that has a hub or is being deleted. Reservations that are too small are not compared: a sweep restores lost ones."""
     if cluster.is_deleting:
         is_asked = assignment is not None and "deletionTimestamp" in assignment.raw["metadata"]

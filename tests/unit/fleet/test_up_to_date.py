@@ -171,12 +171,14 @@ CASES: list[tuple[Callable[[Home], object], bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "settled"), CASES, ids=[change.__name__.replace("<lambda>", "nothing") for change, _settled in CASES])
-def test_sweep_finds_clusters_that_are_not_as_a_reconcile_leaves_them(change: Callable[[Home], object], settled: bool) -> None:
+@pytest.mark.parametrize(
+    ("change", "up_to_date"), CASES, ids=[change.__name__.replace("<lambda>", "nothing") for change, _up_to_date in CASES]
+)
+def test_sweep_finds_clusters_that_are_not_as_a_reconcile_leaves_them(change: Callable[[Home], object], up_to_date: bool) -> None:
     home = Home()
     change(home)
     found = sweep(cast(Kube, home))
-    assert found.unsettled == (frozenset() if settled else {("team", "demo")})
+    assert found.outdated == (frozenset() if up_to_date else {("team", "demo")})
     assert (found.quotas, found.hubs, found.errors, home.writes) == ({}, {}, (), 0)
 
 
@@ -191,14 +193,14 @@ REPORTS: list[Object] = [
 
 @pytest.mark.parametrize("report", REPORTS)
 @pytest.mark.parametrize("before", [{"hub": "east"}, {"hub": "east", "state": "Pending"}, {"hub": "east", **REPORTS[-1]}])
-def test_cluster_whose_status_was_written_is_settled(before: Object, report: Object) -> None:
+def test_cluster_whose_status_was_written_is_up_to_date(before: Object, report: Object) -> None:
     """Else each sweep would have it reconciled again."""
     home = Home()
     part(home.cluster)["status"], part(home.assignment)["status"] = before, report
     cluster, assignment = FleetCluster.from_object(part(home.cluster)), ClusterAssignment.from_object(part(home.assignment))
     transient = {HUB_REPORTING: ConditionState("False", "HubNotReporting")}
     part(home.cluster)["status"] = derive_status(cluster, datetime.now(UTC), assignment=assignment, transient=transient)
-    assert sweep(cast(Kube, home)).unsettled == frozenset()
+    assert sweep(cast(Kube, home)).outdated == frozenset()
 
 
 @pytest.mark.parametrize(("generation", "writes"), [(1, 2), (2, 0)], ids=["hub-knows-this-size", "growth-was-assigned-without-an-answer"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
-from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.swap import swap_status
+from ansible_collections.openfleet.clusters.plugins.module_utils.fleet.compare_and_swap import swap_status
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.errors import Conflict
 
