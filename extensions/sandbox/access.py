@@ -1,4 +1,4 @@
-"""Access to one cluster of the sandbox by its kubeconfig: kubectl to write, as a user would, and the library's client to read."""
+"""Access to one cluster of the sandbox by its kubeconfig: the library's client to read and apply, and kubectl for all that it can do."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ...plugins.module_utils.kube.client import Kube
+from ...plugins.module_utils.kube.config import target
 from ...plugins.module_utils.kube.errors import KubeError
+from ...plugins.module_utils.kube.transport import Transport
 from . import gobuild
 from .screen import UserError
 
 POLL_SECONDS = 0.2
+FIELD_MANAGER = "kubectl"  # that of `kubectl apply --server-side`: another one than that of the collection, which the objects are for
 Result = TypeVar("Result")
 # What `get` reads over one connection, by kubectl's resource name: group, version and kind. A kubectl process costs
 # twenty times as much, and `until` reads several times a second.
@@ -87,20 +90,40 @@ class Access:
         return json.loads(result.stdout)
 
     def apply(self, *objects: dict[str, Any]) -> None:
-        self.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+        """What `kubectl apply --server-side --force-conflicts` does for these objects, one after the other."""
+        try:
+            for item in objects:
+                self._apply(item)
+        except KubeError as error:
+            raise UserError(str(error)) from error
+
+    def _apply(self, item: dict[str, Any]) -> None:
+        metadata = item["metadata"]
+        if "namespace" not in metadata and self._writer.namespaced(item["apiVersion"], item["kind"]):
+            item = item | {"metadata": metadata | {"namespace": "default"}}
+        self._writer.apply(item, force=True)
+
+    @cached_property
+    def _writer(self) -> Kube:
+        return Kube(target({"kubeconfig": str(self.kubeconfig)}), field_manager=FIELD_MANAGER)
 
     def install_crd(self, crd: dict[str, Any]) -> None:
         """Apply the CRD and return when its kind is served, which is a little after its condition Established."""
-        name, spec = crd["metadata"]["name"], crd["spec"]
-        version = next(version["name"] for version in spec["versions"] if version["served"])
+        group, kind = crd["spec"]["group"], crd["spec"]["names"]["kind"]
+        version = next(version["name"] for version in crd["spec"]["versions"] if version["served"])
+        transport = Transport(self.kube.target, timeout=None, tries=1, connections=1)
 
         def is_served() -> bool:
-            # Until its schema is published, kubectl validates objects by itself, with other rules than the server's.
-            schemas = self.kubectl("get", "--raw", f"/openapi/v3/apis/{spec['group']}/{version}", check=False).stdout
-            return f'"kind":"{spec["names"]["kind"]}"' in schemas and self.kubectl("get", name, check=False).returncode == 0
+            try:
+                # Until its schema is published, kubectl validates objects by itself, with other rules than the server's.
+                published = transport.request("GET", f"/openapi/v3/apis/{group}/{version}", f"get the schemas of {group}/{version}")
+                self.kube.list_all(f"{group}/{version}", kind)
+            except KubeError:
+                return False
+            return f'"kind":"{kind}"'.encode() in published.data
 
-        self.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(crd))
-        until(is_served, f"{name} is served")
+        self.apply(crd)
+        until(is_served, f"{crd['metadata']['name']} is served")
 
     def wait(self, *arguments: str, timeout: str = "300s") -> None:
         self.kubectl("wait", f"--timeout={timeout}", *arguments)
