@@ -18,7 +18,9 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.do
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import State as StateDocument
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.state import StateStore
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.act import Acted
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.audit import (
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.reconcile import Reconciler, Result, View, _Run
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import State
+from ansible_collections.openfleet.clusters.tests.unit.dr.audit import (
     Entry,
     Performed,
     Recorded,
@@ -27,8 +29,6 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.audit import
     is_stuck,
     reports_of,
 )
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.reconcile import Reconciler, Result, View, _Run
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import State
 
 
 @dataclass(frozen=True)

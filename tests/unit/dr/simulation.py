@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.common.types import Object
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.audit import Entry, Performed, Recorded, audit, is_stuck, reports_of
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.step import step, sweep_leftovers
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import (
     Action,
@@ -33,6 +32,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.readers impo
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import State
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.vrg import VRG
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.workloads import Write, replicas_of, starts, stops
+from ansible_collections.openfleet.clusters.tests.unit.dr.audit import Entry, Performed, Recorded, audit, is_stuck, reports_of
 
 from ..virtual_time import Violation
 from . import samples

@@ -6,7 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.audit import (
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import Action, DeleteVRG, DeployVRG, StartWorkload, Step, Wait
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import Decision, State
+from ansible_collections.openfleet.clusters.tests.unit.dr.audit import (
     ACTION_RULES,
     RECORD_RULES,
     Entry,
@@ -17,8 +19,6 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.audit import
     audit,
     is_stuck,
 )
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import Action, DeleteVRG, DeployVRG, StartWorkload, Step, Wait
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import Decision, State
 
 from .samples import UID, in_progress, settled
 

@@ -148,7 +148,7 @@ def test_superseded_copy_asks_again_after_it_was_read_with_the_request_in_effect
     assert accept(accepted, silent, ended=False).number == 3, "there and back without a read between is no change"
     shown = replace(stale, generation=stale.generation + 1, action="Relocate", failover="", preferred="east")
     read = accept(accepted, {"west": shown}, ended=False)
-    assert read.number == 3, "it asks for nothing new"
+    assert read.number == 3, "it requests nothing new"
     again = accept(read, {"west": replace(stale, generation=shown.generation + 1)}, ended=False)
     assert (again.number, again.cluster, again.spec) == (4, "west", RequestSpec("Failover", "east", "west"))
 

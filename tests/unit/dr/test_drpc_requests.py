@@ -135,7 +135,7 @@ def test_plan_is_made_for_what_the_changed_copy_shows_and_not_for_the_request_in
     assert change == {"dryRun": True}
     assert (planned.action, planned.target, planned.dry_run) == ("Failover", "west", True)
     assert planned.generation > in_effect.generation and not planned.disputed
-    assert with_change(in_effect, copy, {}) == in_effect, "without a change the copy asks for nothing"
+    assert with_change(in_effect, copy, {}) == in_effect, "without a change the copy requests nothing"
 
 
 def test_change_of_a_copy_that_no_leader_has_read_under_the_request_in_effect_is_an_obstacle() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.audit import Recorded
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.procedures import PROCEDURES
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.stages import stage_names
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.step import step, sweep_leftovers
@@ -23,6 +22,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import
 )
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.read_results import Found, Unauthorized, Unreachable
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import Decision, State
+from ansible_collections.openfleet.clusters.tests.unit.dr.audit import Recorded
 
 from . import samples
 from .samples import DEAD, RUNNING, in_progress, observed, secondary, settled, vrg

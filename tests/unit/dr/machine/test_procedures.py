@@ -7,8 +7,8 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from ansible_collections.openfleet.clusters.plugins.module_utils.dr.audit import Performed, Recorded
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import DeployVRG, StartWorkload, StopWorkload
+from ansible_collections.openfleet.clusters.tests.unit.dr.audit import Performed, Recorded
 
 from .. import samples
 from ..simulation import REPLICAS, Simulation

@@ -1,5 +1,3 @@
-# Copyright: openfleet.clusters contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Checks what was recorded and done for a workload against the invariants of disaster recovery.
 
 It knows no gate: it judges a history by what was reported when each thing was decided. Simulations and real runs are checked alike.
@@ -11,12 +9,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeGuard, Union
 
-from .machine.context import Context
-from .machine.procedures import PROCEDURES
-from .machine.stages import stage_names
-from .model import Action, DeleteVRG, DeployVRG, Intent, Observations, Policy, StartWorkload, Step
-from .ramen_api import FAILOVER, PRIMARY, RELOCATE, Phase, VRGCondition
-from .state import DEPLOY, TEST, Request, State
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.context import Context
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.procedures import PROCEDURES
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.stages import stage_names
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.model import (
+    Action,
+    DeleteVRG,
+    DeployVRG,
+    Intent,
+    Observations,
+    Policy,
+    StartWorkload,
+    Step,
+)
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.ramen_api import FAILOVER, PRIMARY, RELOCATE, Phase, VRGCondition
+from ansible_collections.openfleet.clusters.plugins.module_utils.dr.state import DEPLOY, TEST, Request, State
 
 
 @dataclass(frozen=True)
