@@ -1,6 +1,6 @@
 """`make demo-fleet`: two tenants order clusters from one API, and two hubs create them. One hub is drained, the other one is lost.
 
-Rulebooks do all the work; the demo is the tenants and the operator, with curl and tokens of their own, and shows what becomes of it.
+Rulebooks do all the work; the demo is the tenants and the operator, with curl and tokens of their own, and shows the results.
 """
 
 from __future__ import annotations

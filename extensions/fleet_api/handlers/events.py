@@ -33,29 +33,29 @@ RETRY_MILLISECONDS = 2000
 
 @dataclass(frozen=True)
 class View:
-    """What one client sees: the tenants, None for all, and the filter."""
+    """The filter of one client: the tenants, None for all, and the filter."""
 
     tenants: tuple[str, ...] | None
     matches: Predicate | None
 
     def event(self, change: Change) -> tuple[str, dict[str, Any]] | None:
-        """The name and the content of the event for a change; None if the client does not see it.
+        """The name and the content of the event for a change; None if the filter does not select it.
 
-        A cluster that no longer matches is deleted for the client. Of one whose earlier state is not known this is said, too.
+        A cluster that no longer matches is deleted for the client, and so is one whose earlier state is not known.
         """
         if self.tenants is not None and change.namespace not in self.tenants:
             return None
         if change.type == "DELETED":
-            was_seen = change.before is None or self._matches(change.before)
-            return ("deleted", _named(change.item)) if was_seen else None
+            matched_before = change.before is None or self._matches(change.before)
+            return ("deleted", _named(change.item)) if matched_before else None
         if self._matches(change.item):
-            was_seen = change.before is not None and self._matches(change.before)
-            is_new = change.type == "ADDED" or (change.before is not None and not was_seen)
+            matched_before = change.before is not None and self._matches(change.before)
+            is_new = change.type == "ADDED" or (change.before is not None and not matched_before)
             return ("added" if is_new else "modified", cluster_view(change.item))
-        was_seen = change.type == "MODIFIED" and (change.before is None or self._matches(change.before))
-        return ("deleted", _named(change.item)) if was_seen else None
+        matched_before = change.type == "MODIFIED" and (change.before is None or self._matches(change.before))
+        return ("deleted", _named(change.item)) if matched_before else None
 
-    def sees(self, change: Change) -> bool:
+    def selects(self, change: Change) -> bool:
         return self.event(change) is not None
 
     def items(self, found: Iterable[Object]) -> list[Object]:
@@ -122,13 +122,13 @@ class EventStream(Response):
         self._settings = services.settings.watch
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        subscription = Subscription(self._view.sees, self._settings.queued_events)
+        subscription = Subscription(self._view.selects, self._settings.queued_events)
         with self._services.streams.one_of(self._caller.user):
             self._services.changes.subscribe(subscription)
             try:
                 await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
                 writer = asyncio.ensure_future(self._write(subscription, send))
-                leaver = asyncio.ensure_future(_departure(receive))
+                leaver = asyncio.ensure_future(_disconnected(receive))
                 slow = asyncio.ensure_future(subscription.overflow())
                 try:
                     await asyncio.wait((writer, leaver, slow), return_when=asyncio.FIRST_COMPLETED)
@@ -217,7 +217,7 @@ class EventStream(Response):
 _RESET = {"code": "changes-unknown", "detail": "List the clusters again: changes since your last event are not known."}
 
 
-async def _departure(receive: Receive) -> None:
+async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 

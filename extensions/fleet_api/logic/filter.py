@@ -98,12 +98,12 @@ class _Parser:
 
     def parse(self) -> Evaluate:
         node = self._expression()
-        if self._seen.kind != "end":
+        if self._current.kind != "end":
             raise self._unexpected()
         return expect(node, BOOL).evaluate
 
     @property
-    def _seen(self) -> _Token:
+    def _current(self) -> _Token:
         return self._tokens[self._next]
 
     def _take(self) -> _Token:
@@ -111,8 +111,8 @@ class _Parser:
         return self._tokens[self._next - 1]
 
     def _accept(self, *texts: str) -> _Token | None:
-        is_word = self._seen.kind in ("symbol", "name")
-        return self._take() if is_word and self._seen.text in texts else None
+        is_word = self._current.kind in ("symbol", "name")
+        return self._take() if is_word and self._current.text in texts else None
 
     def _require(self, text: str) -> None:
         if not self._accept(text):
@@ -120,7 +120,7 @@ class _Parser:
 
     def _unexpected(self, wanted: str = "") -> FilterError:
         instead = f", {wanted} is expected" if wanted else ""
-        return FilterError(f"unexpected {self._seen.text[:20]} at position {self._seen.position}{instead}")
+        return FilterError(f"unexpected {self._current.text[:20]} at position {self._current.position}{instead}")
 
     def _expression(self) -> Node:
         self._depth += 1
@@ -180,7 +180,7 @@ class _Parser:
         return Node(BOOL, negated, node.position)
 
     def _primary(self) -> Node:
-        token = self._seen
+        token = self._current
         if self._accept("("):
             node = self._expression()
             self._require(")")
@@ -249,7 +249,7 @@ class _Parser:
         return node
 
     def _method(self, node: Node) -> Node:
-        if self._seen.text not in METHODS:
+        if self._current.text not in METHODS:
             raise self._unexpected(" or ".join(METHODS))
         method = METHODS[self._take().text]
         self._require("(")

@@ -8,7 +8,7 @@ import { session } from "./session.js";
 export const STATES = ["Pending", "Progressing", "Ready", "Degraded", "Failed", "Deleting"];
 const TONES = {
   Ready: "good", True: "good", Healthy: "good", Progressing: "busy", Pending: "wait", Degraded: "warn", Failed: "bad", False: "bad",
-  Deleting: "gone", Unknown: "wait", Warning: "warn", Normal: "good",
+  Deleting: "deleting", Unknown: "wait", Warning: "warn", Normal: "good",
 };
 
 export function badge(text, tone) {

@@ -85,7 +85,7 @@ class FleetCaches:
         return {namespace for subject in subjects for namespace in self._bound.get(subject, ())}
 
     async def reached(self, item: Object, seconds: float) -> None:
-        """Wait until the cache has this version of a cluster, so that its writer can read it; not for ever."""
+        """Wait until the cache has this version of a cluster, so that its writer can read it; not indefinitely."""
         uid, version = item["metadata"]["uid"], int(item["metadata"]["resourceVersion"])
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         known = self._by_uid.get(uid)

@@ -31,7 +31,7 @@ COLLECTION = Path(__file__).absolute().parents[3]
 
 
 async def serve(engine: Engine, arguments: Mapping[str, Any]) -> None:
-    """Work for ever. Raises for invalid settings, never for an error of the hub or of the home cluster."""
+    """Run until cancelled. Raises for invalid settings, never for an error of the hub or of the home cluster."""
     settings = AgentSettings.from_arguments(arguments)
     connect_home(settings)  # a kubeconfig that cannot be read is a mistake of the settings
     try:

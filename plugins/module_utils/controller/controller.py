@@ -4,7 +4,7 @@
 
 An event only means that something may have changed. A reconcile reads everything from the informer caches, so it costs no request unless
 something has to be written or started. Before a run is started, what it depends on is read from the hub: two watches never lag equally.
-What causes a reconcile is in `order_triggers`, what becomes of the run in `runs`.
+What causes a reconcile is in `order_triggers`, the result of its run in `runs`.
 
 All state belongs to the event loop's thread. Requests to the hub are sent by threads of a pool, and those to clusters of tenants by
 threads of the poller, for which no worker waits.

@@ -20,7 +20,7 @@ LEASE = "fleet"
 
 
 async def serve(engine: Engine, arguments: Mapping[str, Any]) -> None:
-    """Work for ever. Raises for invalid settings and for an address in use, never for an error of the home cluster."""
+    """Run until cancelled. Raises for invalid settings and for an address in use, never for an error of the home cluster."""
     source = FleetSource(engine, FleetSettings.from_arguments(arguments))
     try:
         await source.run()

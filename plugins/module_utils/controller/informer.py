@@ -113,7 +113,7 @@ class Informer:
             self._notify(before, item)
 
     async def follow(self) -> None:
-        """List, then watch from there, for ever. A broken watch resumes at its last version; one that is too old begins with a list."""
+        """List, then watch until cancelled. A broken watch resumes at its last version; one that is too old begins with a list."""
         failures = 0
         while True:
             try:

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Accepts connections for a web application and bounds them: in all, for each client, and in time. It answers no request itself.
 
-asyncio's own server has no such bounds, and where the process has no file descriptor left it logs a traceback for each place in its
-backlog. aiohttp closes a connection that is idle or does not send its headers in time, and the application bounds the body.
+asyncio's own server has no such bounds, and where the process has no file descriptor left it logs a traceback for each pending
+connection. aiohttp closes a connection that is idle or does not send its headers in time, and the application bounds the body.
 """
 
 from __future__ import annotations

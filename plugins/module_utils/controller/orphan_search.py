@@ -28,7 +28,7 @@ SWEEP_SECONDS = 300.0  # between two searches
 
 
 class OrphanSearch:
-    """One for a hub. What it finds is kept for `grace_seconds`, with 0 for ever. Requests are sent by threads of `pool`."""
+    """One for a hub. What it finds is kept for `grace_seconds`, with 0 indefinitely. Requests are sent by threads of `pool`."""
 
     def __init__(self, run: Run, cache: HubCache, pool: Executor, grace_seconds: int) -> None:
         self._hub = run

@@ -109,7 +109,7 @@ class Settings:
 
     `start_timeout` is how long a run may take until it locks its order, `pending_timeout` after how long one that has not counts as lost;
     None is as long. `poll` is how often providers are asked whose clusters cannot be watched, `resync` how often a settled order is
-    provisioned again, which repairs drift. `remove_orphans_after` is how long what a deleted order left behind is kept, with 0 for ever.
+    provisioned again, which repairs drift. `remove_orphans_after` is how long what a deleted order left behind is kept, 0 is no limit.
     `workflows` are the actions that the rulebook launches as workflows.
     """
 

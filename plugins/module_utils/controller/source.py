@@ -26,7 +26,7 @@ class Engine(Protocol):
 
 
 async def serve(engine: Engine, arguments: Mapping[str, Any]) -> None:
-    """Work for ever. Raises for invalid settings and for an address in use, never for an error of the hub."""
+    """Run until cancelled. Raises for invalid settings and for an address in use, never for an error of the hub."""
     source = Source(engine, Settings.from_arguments(arguments))
     try:
         await source.run()

@@ -100,17 +100,17 @@ class WebhookServer:
         return bound
 
     async def _reload_certificates(self) -> None:
-        """Reload them when their files change, for ever: they are renewed more often than this process is restarted."""
-        seen = _changed_at(self._settings)
+        """Reload them when their files change, until cancelled: they are renewed more often than this process is restarted."""
+        last_change = _changed_at(self._settings)
         while True:
             await asyncio.sleep(CERTIFICATE_SECONDS)
-            if self._tls and (now := _changed_at(self._settings)) != seen:
+            if self._tls and (now := _changed_at(self._settings)) != last_change:
                 try:
                     _load(self._tls, self._settings)
                     log.info("reloaded the certificates of the webhook server")
                 except (OSError, ssl.SSLError) as error:
                     log.warning("cannot reload the certificates of the webhook server, so the old ones stay: %s", error)
-                seen = now
+                last_change = now
 
     async def _answer(self, request: web.Request, handle: Handler) -> web.StreamResponse:
         """Count every answer, and answer every error: an unknown route is 404, and an exception does not end the server."""

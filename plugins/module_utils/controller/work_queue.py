@@ -100,7 +100,7 @@ class WorkQueue:
         self.add(key)
 
     async def work(self) -> None:
-        """Take keys for ever; run as many of these at once as keys may be reconciled at once."""
+        """Take keys until cancelled; run as many of these at once as keys may be reconciled at once."""
         while True:
             key = await self._ready.get()
             self._queued.discard(key)

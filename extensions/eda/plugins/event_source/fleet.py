@@ -1,6 +1,6 @@
 # Copyright: openfleet.clusters contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The event source of a fleet: it reconciles the clusters of tenants on the home cluster, and reports what becomes of them."""
+"""The event source of a fleet: it reconciles the clusters of tenants on the home cluster, and reports their state."""
 
 from __future__ import annotations
 
