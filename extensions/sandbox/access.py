@@ -8,7 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -107,23 +107,23 @@ class Access:
     def _writer(self) -> Kube:
         return Kube(target({"kubeconfig": str(self.kubeconfig)}), field_manager=FIELD_MANAGER)
 
-    def install_crd(self, crd: dict[str, Any]) -> None:
-        """Apply the CRD and return when its kind is served, which is a little after its condition Established."""
-        group, kind = crd["spec"]["group"], crd["spec"]["names"]["kind"]
-        version = next(version["name"] for version in crd["spec"]["versions"] if version["served"])
+    def install_crds(self, *crds: dict[str, Any]) -> None:
+        """Apply the CRDs and return when their kinds are served, which is a little after their conditions Established."""
+        self.apply(*crds)
         transport = Transport(self.kube.target, timeout=None, tries=1, connections=1)
+        for crd in crds:
+            group, kind = crd["spec"]["group"], crd["spec"]["names"]["kind"]
+            version = next(version["name"] for version in crd["spec"]["versions"] if version["served"])
+            until(partial(self._serves, transport, group, version, kind), f"{crd['metadata']['name']} is served")
 
-        def is_served() -> bool:
-            try:
-                # Until its schema is published, kubectl validates objects by itself, with other rules than the server's.
-                published = transport.request("GET", f"/openapi/v3/apis/{group}/{version}", f"get the schemas of {group}/{version}")
-                self.kube.list_all(f"{group}/{version}", kind)
-            except KubeError:
-                return False
-            return f'"kind":"{kind}"'.encode() in published.data
-
-        self.apply(crd)
-        until(is_served, f"{crd['metadata']['name']} is served")
+    def _serves(self, transport: Transport, group: str, version: str, kind: str) -> bool:
+        try:
+            # Until its schema is published, kubectl validates objects by itself, with other rules than the server's.
+            published = transport.request("GET", f"/openapi/v3/apis/{group}/{version}", f"get the schemas of {group}/{version}")
+            self.kube.list_all(f"{group}/{version}", kind)
+        except KubeError:
+            return False
+        return f'"kind":"{kind}"'.encode() in published.data
 
     def wait(self, *arguments: str, timeout: str = "300s") -> None:
         self.kubectl("wait", f"--timeout={timeout}", *arguments)

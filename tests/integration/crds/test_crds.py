@@ -33,7 +33,7 @@ def group(request: pytest.FixtureRequest, hub: Hub) -> Iterator[str]:
     crd = load_crd(ORDERS, name)
     present = hub.kubectl("get", "crd", crd["metadata"]["name"], check=False).returncode == 0
     if not present:
-        hub.install_crd(crd)
+        hub.install_crds(crd)
     yield name
     if not present:
         hub.kubectl("delete", "crd", crd["metadata"]["name"])

@@ -25,9 +25,7 @@ CRDS = ("gitrepositories.source.toolkit.fluxcd.io", "helmreleases.helm.toolkit.f
 
 @pytest.fixture
 def flux_of_hub(quick_hub: Access, flux_crds: list[Object]) -> Iterator[Access]:
-    for crd in flux_crds:
-        if crd["metadata"]["name"] in CRDS:
-            quick_hub.install_crd(crd)
+    quick_hub.install_crds(*(crd for crd in flux_crds if crd["metadata"]["name"] in CRDS))
     yield quick_hub
     quick_hub.kubectl("delete", "crd", *CRDS)
 

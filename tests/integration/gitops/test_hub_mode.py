@@ -41,8 +41,7 @@ OPTIONS: Object = {
 
 @pytest.fixture(scope="module")
 def flux_of_hub(quick_hub: Access, flux_crds: list[Object]) -> Iterator[Access]:
-    for crd in flux_crds:
-        quick_hub.install_crd(crd)
+    quick_hub.install_crds(*flux_crds)
     yield quick_hub
     quick_hub.kubectl("delete", "crd", *(crd["metadata"]["name"] for crd in flux_crds))
     quick_hub.kubectl("delete", "--ignore-not-found", "secret", SECRET, "-n", SITE_NAMESPACE)

@@ -29,7 +29,7 @@ def api_version(quick_hub: Access, agent_crd: dict[str, Any], monkeypatch: pytes
     """The CRD in an API group of its own, in which claims look for Agents."""
     crd = copy.deepcopy(agent_crd)
     crd["spec"]["group"], crd["metadata"] = GROUP, {"name": f"agents.{GROUP}"}
-    quick_hub.install_crd(crd)
+    quick_hub.install_crds(crd)
     monkeypatch.setattr(agent_hosts, "API_VERSION", f"{GROUP}/v1beta1")
     yield f"{GROUP}/v1beta1"
     quick_hub.kubectl("delete", "crd", f"agents.{GROUP}")

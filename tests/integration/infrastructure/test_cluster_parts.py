@@ -43,9 +43,8 @@ def lab(quick_hub: Access) -> Iterator[Access]:
     """The cluster of the examples, inside of which the hub itself is."""
     namespaces = ("clusters", "openshift-operators")
     for namespace in namespaces:
-        quick_hub.kubectl("create", "namespace", namespace)
-    for crd in KINDS:
-        quick_hub.install_crd(crd)
+        quick_hub.kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    quick_hub.install_crds(*KINDS)
     quick_hub.kubectl("create", "secret", "generic", "lab-users", "-n", "clusters", f"--from-literal=htpasswd={USERS}")
     wanted = {"version": RELEASE, "node_requests": [{"resourceClass": "fc430", "numberOfNodes": 1}]}
     made = answer("cluster", **on(quick_hub), **wanted, secrets={"pull_secret": '{"auths": {}}'})

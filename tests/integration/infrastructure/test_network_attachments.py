@@ -25,7 +25,7 @@ CRD = open_crd(GROUP, "v1", KIND, "network-attachment-definitions")
 
 @pytest.fixture
 def multus(hub: Access) -> Iterator[None]:
-    hub.install_crd(CRD)
+    hub.install_crds(CRD)
     yield
     hub.kubectl("delete", "crd", CRD["metadata"]["name"])
 

@@ -106,8 +106,7 @@ def cluster(hub: Access, namespace: str, tmp_path: Path, server: NameServer) -> 
 def metallb(hub: Access, metallb_crds: list[Object]) -> Iterator[None]:
     """MetalLB's kinds and OpenShift's Route."""
     crds = [*metallb_crds, upstream.route_crd()]
-    for crd in crds:
-        hub.install_crd(crd)
+    hub.install_crds(*crds)
     yield
     hub.kubectl("delete", "crd", *(crd["metadata"]["name"] for crd in crds))
 

@@ -23,7 +23,7 @@ def anywhere(request: pytest.FixtureRequest, quick_hub: Access, tmp_path: Path) 
     """A namespace for orders of each API group."""
     hub, group = quick_hub, request.param
     if group != GROUP:
-        hub.install_crd(load_crd(COLLECTION_CRDS / "clusterorders.yaml", group))
+        hub.install_crds(load_crd(COLLECTION_CRDS / "clusterorders.yaml", group))
     with fresh_namespace(hub) as namespace:
         orders = Orders(hub, namespace, tmp_path, group)
         yield orders

@@ -34,8 +34,7 @@ def test_hooks_set_up_backup_monitoring_and_compliance_in_a_new_cluster(orders: 
     provisioned = orders.provision(wait=0, hooks=hooks)
     assert provisioned.orders[0]["cluster_template_has_post_install"], "for the hooks: the template has nothing to do in it"
     serve_by_hub(orders.hub, "demo", orders.working())
-    for crd in KINDS:
-        orders.hub.install_crd(crd)
+    orders.hub.install_crds(*KINDS)
     orders.hub.kubectl("create", "namespace", "openshift-adp")
     try:
         for namespace in NAMESPACES[1:]:

@@ -18,7 +18,7 @@ from ..support.orders import CREATED, OTHER_GROUP, PULL_SECRET, RELEASE, Orders,
 
 
 def test_an_order_of_the_other_api_group_becomes_a_cluster_and_is_deleted(orders: Orders) -> None:
-    orders.hub.install_crd(load_crd(COLLECTION_CRDS / "clusterorders.yaml", OTHER_GROUP))
+    orders.hub.install_crds(load_crd(COLLECTION_CRDS / "clusterorders.yaml", OTHER_GROUP))
     others = Orders(orders.hub, orders.namespace, orders.folder, OTHER_GROUP)
     others.apply(nodes={"fc430": 2})
     run = others.create()

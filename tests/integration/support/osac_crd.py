@@ -31,5 +31,4 @@ def stand_in(group: str) -> dict[str, Any]:
 
 def replace_crds(hub: Access, *crds: dict[str, Any]) -> None:
     hub.kubectl("delete", "crd", "clusterorders.cloudkit.openshift.io")
-    for crd in crds:
-        hub.install_crd(crd)
+    hub.install_crds(*crds)
