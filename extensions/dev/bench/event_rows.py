@@ -228,7 +228,7 @@ def status_lag_beside(load: Sandbox) -> Iterator[Row]:
     finally:
         rival.kill()
         rival.wait()
-    name = "a HostedCluster's change until its order shows it beside another controller, p50"
+    name = "a HostedCluster's change until its order shows it with another controller, p50"
     yield Row(name, f"{lag:.0f} ms", f"alone: {alone:.0f} ms", f"{lag / alone:.2f} x", goal=at_most(lag, 30, "ms"))
 
 

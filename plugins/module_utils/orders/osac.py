@@ -18,7 +18,7 @@ import json
 from ..common.types import Object
 
 RECORD = "FulfillmentRecord"
-OURS = "openfleet.clusters/"  # prefix of condition types beside another controller
+OURS = "openfleet.clusters/"  # prefix of condition types with another controller
 SHARED_FIELDS = ("clusterReference", "nodeRequests")
 # OSAC's phases are Progressing, Failed, Ready and Deleting. A broken cluster must look neither ready nor in progress.
 FOREIGN_PHASE = {"Degraded": "Failed"}

@@ -1,4 +1,4 @@
-"""Beside another controller of orders, or an imitation of it: neither undoes what the other writes, and deletion ends."""
+"""With another controller of orders, or an imitation of it: neither undoes what the other writes, and deletion ends."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MANAGEMENT_STATE = f"{GROUP}/management-state"
 
 @dataclass(frozen=True)
 class Shared:
-    """Orders, an engine that reconciles them beside another controller, and what a test needs of either kind of engine."""
+    """Orders, an engine that reconciles them with another controller, and what a test needs of either kind of engine."""
 
     orders: Orders
     post: Callable[[str, dict[str, Any]], int]

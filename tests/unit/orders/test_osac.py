@@ -232,7 +232,7 @@ def test_beside_another_controller_its_fields_stay_and_ours_come_back() -> None:
     assert order_foreign.beside_controller(again, changed_by_them) == changed_by_them, "nothing to write"
 
 
-# Beside another controller
+# With another controller
 
 BESIDE = Names(external_controller=True)
 THEIR_CONDITIONS = [
@@ -244,7 +244,7 @@ THEIRS: Object = {"phase": "Progressing", "conditions": THEIR_CONDITIONS}
 
 
 def beside(of: ClusterOrder, observed: ObservedState, minutes: float = 0, outcome: Outcome | None = None) -> ClusterOrder:
-    """The order after our write beside another controller."""
+    """The order after our write with another controller."""
     status = derive_status(of, observed, at(minutes), outcome)
     return stored(of, order_foreign.beside_controller(status, of.raw.get("status", {})))
 
