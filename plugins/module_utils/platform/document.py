@@ -302,7 +302,7 @@ def _node_problems(item: Item) -> list[str]:
 
 
 def _cycles(items: Iterable[Item]) -> list[str]:
-    """Workflows that launch each other for ever."""
+    """Workflows that launch each other in a cycle."""
     workflows = {item.name: item for item in items if item.kind.key == WORKFLOWS and item.nodes}
     templates = {item.name for item in items if item.kind.key == TEMPLATES}
 

@@ -191,7 +191,7 @@ class Chaos:
         target = next(name for name in dr.sites if name != home)
         action = dice.choice(["Failover", "Relocate"])
         wanted = {"action": action, "failoverCluster" if action == "Failover" else "preferredCluster": target}
-        # A copy that still shows the same request from an earlier round asks for nothing by it.
+        # A copy that still shows the same request from an earlier round is ignored.
         asked_on = dice.choice([name for name in dr.sites if not self._is_asked(name, wanted)])
         written = self._write(home, number)
         events = [(dice.uniform(0, 0.5), f"{action} to {target} on {asked_on}", lambda: self._ask(asked_on, wanted))]

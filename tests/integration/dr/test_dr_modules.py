@@ -122,7 +122,7 @@ def test_test_failover_is_ended_by_a_request(dr: Recovery) -> None:
     dr.application.until_running("west")
     assert dr.application.app.runs(dr.sites["east"].kube), "the workload stays where it is"
     west = Tasks(dr, "west")
-    assert "Run this on east. If east is lost: make this copy show" in west.fail("dr_request", **names, request="end_test")
+    assert "Run this on east. If east is lost: set this copy to the" in west.fail("dr_request", **names, request="end_test")
     assert "The request was not made" in west.fail("dr_request", check=True, **names, request="end_test")
     assert "action" not in dr.drpc("west")["spec"]
     assert east("dr_request", **names, request="end_test")["spec"] == {"action": None, "dryRun": None}
