@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from ansible_collections.openfleet.clusters.plugins.module_utils.controller.dr_controller import WORKERS, DrController
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.documents import WorkloadRef
 from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.events import Event
-from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.settings import Settings
+from ansible_collections.openfleet.clusters.plugins.module_utils.coordination.settings import DR_PLACEMENTS, Settings
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.modes import Modes
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.reconcile import Reconciler, Result
 from ansible_collections.openfleet.clusters.plugins.module_utils.kube.client import Kube
@@ -63,8 +63,8 @@ def _controller(kind: type[DrController], arguments: dict[str, Any]) -> asyncio.
     async def drop(_event: Event) -> None:
         pass
 
-    settings = Settings.from_arguments(arguments)
-    return asyncio.ensure_future(kind(connect(settings.store, settings.connections), settings, SITE_NAMESPACE).run(drop))
+    settings = Settings.from_arguments(arguments, DR_PLACEMENTS)
+    return asyncio.ensure_future(kind(connect(settings.store, settings.connections), settings).run(drop))
 
 
 def lead(kubeconfig: str, store: dict[str, Any], workloads: list[str], epoch: int, clusters: list[str]) -> dict[str, Any]:
