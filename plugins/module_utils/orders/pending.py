@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import TypeAlias
 
 from ..kube.client import Kube
 from ..kube.errors import Forbidden, KubeError
@@ -14,7 +15,7 @@ from .next_action import next_action
 from .observe import ListView, LiveView, ObservedState, observe
 from .outcome import Action
 
-Decision = Action | KubeError | None
+Decision: TypeAlias = "Action | KubeError | None"
 
 
 def next_actions(kube: Kube, names: Names, orders: Sequence[ClusterOrder], *, poll: bool = True) -> list[Decision] | None:
