@@ -143,7 +143,7 @@ class Supervisor:
             await self._store.start()
         if desired.replication and self._store:
             clusters = [cluster for name, cluster in self._clusters.items() if name != HUB]
-            await self._replication.start(clusters, self._store)
+            await self._replication.start(clusters, self._store, desired.workloads)
         if desired.gitops and not (self._gitops and self._gitops.running):
             self._gitops = self._gitops or GitOpsServices(self._state / "gitops", gobuild.programs(gobuild.REGISTRY))
             await self._gitops.start()

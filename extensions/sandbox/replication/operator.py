@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import functools
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from ....plugins.module_utils.common.timestamps import format_time
@@ -37,8 +37,10 @@ LISTED_SECONDS = 20.0
 class Operator:
     """Serves all clusters that take part, by name."""
 
-    def __init__(self, clusters: Mapping[str, Kube], folder: Path) -> None:
+    def __init__(self, clusters: Mapping[str, Kube], folder: Path, foreign_workloads: Collection[str] = ()) -> None:
+        """On the clusters of `foreign_workloads` another stand-in writes the status of workloads: two would never agree."""
         self._folder = folder
+        self._foreign_workloads = foreign_workloads
         self._groups = Groups()
         self._delays = Delays()
         self._sites = [Site(name, kube, self._changed) for name, kube in clusters.items()]
@@ -158,6 +160,8 @@ class Operator:
         mounted = {item["metadata"]["name"]: item for item in site[CLAIM].below(key.namespace)}
         if missing := [claim for name, claim in templated_claims(workload).items() if name not in mounted]:
             await in_thread(lambda: claims.create(site.kube, missing))
+        if site.name in self._foreign_workloads:
+            return
         volumes = {volume.claim: volume for volume in map(Volume.from_object, site[VOLUME].below(key.namespace))}
         is_fenced = bool(claims_of(workload)) and site.name in self._fenced()
         unready = unready_because(workload, mounted, volumes, is_fenced)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from ..cluster import Cluster
@@ -23,12 +23,13 @@ class Replication:
         self._folder = folder
         self._process: Process | None = None
         self._clusters: list[str] = []  # those that are prepared
-        self._addresses: list[str] = []  # those that the process serves; a cluster that was restarted may have another
+        self._options: list[str] = []  # of the process; a cluster that was restarted may have another address
 
-    async def start(self, clusters: Sequence[Cluster], store: ObjectStore) -> None:
+    async def start(self, clusters: Sequence[Cluster], store: ObjectStore, foreign_workloads: Collection[str]) -> None:
         """Start it for these clusters unless it runs for them, and return when it watches them."""
-        names, addresses = [cluster.name for cluster in clusters], [cluster.url for cluster in clusters]
-        if addresses == self._addresses and (self._process is None or self._process.running):
+        names = [cluster.name for cluster in clusters]
+        options = [f"{cluster.name}={cluster.url}" for cluster in clusters] + sorted(foreign_workloads)
+        if options == self._options and (self._process is None or self._process.running):
             return
         await self.stop()
         if names != self._clusters:
@@ -38,19 +39,20 @@ class Replication:
             await asyncio.gather(*(self._prepare(cluster, names, s3) for cluster in clusters))
             self._clusters = names
         if clusters:
-            await self._start(clusters)
-        self._addresses = addresses
+            await self._start(clusters, foreign_workloads)
+        self._options = options
 
     async def _prepare(self, cluster: Cluster, names: Sequence[str], s3: dict[str, str]) -> None:
         if cluster.name not in self._clusters:
             await cluster.install_crds("replication_crds.json", cluster_crds())
         await cluster.apply("replication.json", cluster_objects(names, s3), force=True)
 
-    async def _start(self, clusters: Sequence[Cluster]) -> None:
+    async def _start(self, clusters: Sequence[Cluster], foreign_workloads: Collection[str]) -> None:
         self._folder.mkdir(exist_ok=True, mode=0o700)
         ready = self._folder / "ready"
         ready.unlink(missing_ok=True)
         options = [f"--cluster={cluster.name}={cluster.kubeconfig}" for cluster in clusters]
+        options += [f"--foreign-workloads={name}" for name in foreign_workloads]
         command = [sys.executable, "-m", f"{PACKAGE}", *options, "--folder", str(self._folder)]
         self._process = Process(STANDIN, command, self._folder)
         await self._process.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from ansible_collections.openfleet.clusters.extensions.sandbox.processes import 
 from ansible_collections.openfleet.clusters.extensions.sandbox.sandbox import Sandbox
 
 from ..support.gitops import FLUX_NAMESPACE, condition, is_available
+from ..support.replication import soon
 from ..support.samples import hosted_cluster, pull_secret
 
 
@@ -72,3 +74,35 @@ def test_a_hosted_cluster_runs_fluxs_controllers_and_reports_other_workloads(
     hub.kubectl("delete", "hostedcluster/demo", "-n", namespace)
     assert not works_in(pid, sandbox.state)
     assert not controllers(sandbox, namespace)
+
+
+def test_two_stand_ins_on_one_cluster_do_not_overwrite_the_status_of_its_workloads(dr_sites: dict[str, Access], sandbox: Sandbox) -> None:
+    """Each would take the other's status for a change, as fast as the API server answers."""
+    assert dr_sites
+    sandbox.up(clusters=["flux"], workloads=["flux"])
+    kube = Access(sandbox.kubeconfig("flux")).kube
+    claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+    item, stateful = workload("Deployment", "both", "example.com/both:1"), workload("StatefulSet", "both", "example.com/both:1")
+    stateful["spec"] |= {"volumeClaimTemplates": [claim]}
+    kube.apply(item, force=True)
+    kube.apply(stateful, force=True)
+
+    def is_stable() -> bool:
+        """Whether nothing writes to the Deployment for some seconds."""
+        before = kube.get("apps/v1", "Deployment", "both", "default")
+        time.sleep(3)
+        after = kube.get("apps/v1", "Deployment", "both", "default")
+        return bool(after["status"].get("readyReplicas")) and before["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"]
+
+    try:
+        # It creates the claims of StatefulSets, so it is at work.
+        soon(
+            lambda: kube.find("v1", "PersistentVolumeClaim", "data-both-0", "default"), "the stand-in for replication has created the claim"
+        )
+        soon(is_stable, "the status stays as it is")
+    finally:
+        kube.delete(item)
+        kube.delete(stateful)
+        for number in range(2):
+            metadata = {"name": f"data-both-{number}", "namespace": "default"}
+            kube.delete({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata})
