@@ -102,7 +102,8 @@ def of_references(site: Site) -> ClusterRequest:
         return {
             **template,
             "kind": kind,
-            "metadata": {**template["metadata"], "name": "own"},
+            # Cluster API's in-memory backend panics for a DevCluster without any annotation.
+            "metadata": {**template["metadata"], "name": "own", "annotations": {"example.com/made": "by hand"}},
             "spec": template["spec"]["template"]["spec"] | more,
         }
 
