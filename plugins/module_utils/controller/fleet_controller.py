@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
 from ..common.types import Object
-from ..fleet.hub_state import is_not_reporting
+from ..fleet.hub_state import is_not_reporting, is_ready
 from ..fleet.kinds import QUOTA_NAME
 from ..fleet.lifetime import Expiry, warned_from
 from ..fleet.model import PENDING, FleetCluster
@@ -38,7 +38,7 @@ from .fleet_metrics import FleetMetrics, FleetState
 from .fleet_settings import FleetSettings
 from .hub_monitor import HubMonitor
 from .informer import in_thread
-from .queueing_hints import hub_may_fit, is_ready, is_relevant_to_all, quota_freed
+from .queueing_hints import hub_may_fit, is_relevant_to_all, quota_freed
 from .record_pruner import RecordPruner
 from .record_writer import RecordWriter
 from .recording_kube import RecordingKube

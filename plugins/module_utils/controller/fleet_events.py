@@ -12,10 +12,10 @@ import uuid
 from collections.abc import Iterator
 
 from ..common.types import Object
+from ..fleet.hub_state import is_ready
 from ..fleet.model import DEGRADED, FAILED, QUOTA_RESERVED, READY, SCHEDULED
 from ..fleet.status import EXPIRING, UNSCHEDULABLE
 from ..providers.model import FALSE, TRUE
-from .queueing_hints import is_ready
 
 STATES = {READY: "cluster_ready", DEGRADED: "cluster_degraded", FAILED: "cluster_failed"}
 REFUSED = ("QuotaExceeded", "TenantDenied", "NoQuota")

@@ -12,14 +12,13 @@ from datetime import timedelta
 
 from ..common.types import Object
 from ..fleet.compare_and_swap import swap_status
-from ..fleet.hub_state import AgentState, derive_hub_status, heartbeat_interval, ready_state
+from ..fleet.hub_state import AgentState, derive_hub_status, heartbeat_interval, is_ready, ready_state
 from ..fleet.kinds import API_VERSION, HUB
 from ..kube.client import Kube
 from ..kube.errors import NotFound
 from ..kube.event_recorder import NORMAL, WARNING, Event, EventRecorder
 from ..providers.model import TRUE, ConditionState
 from .fleet_cache import FleetCache
-from .queueing_hints import is_ready
 from .work_queue import Key, WorkQueue
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..common.types import Object
-from ..fleet.model import READY
+from ..fleet.hub_state import is_ready
 
 OFFERED = ("templates", "nodes")
 
@@ -44,11 +44,6 @@ def _grew(then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
         return True
     nodes = then.get("nodes") or {}
     return any(count > nodes.get(name, 0) for name, count in (now.get("nodes") or {}).items())
-
-
-def is_ready(status: Object) -> bool:
-    """Whether a hub with this status takes clusters."""
-    return any(each["type"] == READY and each["status"] == "True" for each in status.get("conditions") or ())
 
 
 def _status(item: Object | None) -> Object:

@@ -83,7 +83,7 @@ class Refused:
     why: str
 
 
-Outcome = Union[Deployed, Superseded, Refused, Unreachable, Unauthorized]  # noqa: UP007 - see answers.py
+Outcome = Union[Deployed, Superseded, Refused, Unreachable, Unauthorized]  # noqa: UP007 - see read_results.py
 
 
 @dataclass(frozen=True)

@@ -219,7 +219,7 @@ class ReleaseDRPC:
     """Remove the finalizer: nothing is left of the protection that can be reached."""
 
 
-Action = Union[DeployVRG, DeleteVRG, SetPlacement, StartWorkload, StopWorkload, ReleaseDRPC]  # noqa: UP007 - see answers.py
+Action = Union[DeployVRG, DeleteVRG, SetPlacement, StartWorkload, StopWorkload, ReleaseDRPC]  # noqa: UP007 - see read_results.py
 
 
 @dataclass(frozen=True)

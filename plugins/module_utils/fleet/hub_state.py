@@ -74,6 +74,11 @@ def derive_hub_status(status: Object, agent: AgentState, now: datetime, hub_time
     return changes
 
 
+def is_ready(status: Object) -> bool:
+    """Whether a hub with this status takes clusters."""
+    return any(each["type"] == READY and each["status"] == TRUE for each in status.get("conditions") or ())
+
+
 def is_not_reporting(hub: Object) -> bool:
     """Whether the status of the hub says that its agent does not report."""
     conditions = (hub.get("status") or {}).get("conditions") or ()

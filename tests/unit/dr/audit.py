@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeGuard, Union
+from typing import TypeGuard
 
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.context import Context
 from ansible_collections.openfleet.clusters.plugins.module_utils.dr.machine.procedures import PROCEDURES
@@ -65,7 +65,7 @@ class Performed:
     reports: Reports
 
 
-Entry = Union[Recorded, Performed]  # noqa: UP007 - see answers.py
+Entry = Recorded | Performed
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Optional
 from ..model import Wait
 from .context import Context
 
-Check = Callable[[Context], Optional[Wait]]  # noqa: UP045 - as the unions of answers.py
+Check = Callable[[Context], Optional[Wait]]  # noqa: UP045 - as the unions of read_results.py
 GATES: dict[str, Check] = {}
 
 
