@@ -20,6 +20,7 @@ from ansible_collections.openfleet.clusters.plugins.module_utils.lock.lease impo
 from ansible_collections.openfleet.clusters.tests.unit.orders.hub_in_memory import HubInMemory
 from ansible_collections.openfleet.clusters.tests.unit.orders.order_samples import order
 
+BLOCKED_SECONDS = 120.0  # longer than a webhook may take, and an end: a webhook that waits for the hub blocks the loop of this test too
 HUB = {"host": "https://127.0.0.1:1", "api_key": "unused"}
 
 
@@ -69,7 +70,7 @@ class BlockedHub(HubInMemory):
 
     def find(self, *arguments: Any, **options: Any) -> Object | None:
         self.waiting.release()
-        self.released.wait()
+        self.released.wait(BLOCKED_SECONDS)
         return super().find(*arguments, **options)
 
 
@@ -98,7 +99,7 @@ def test_webhooks_are_accepted_while_all_workers_wait_for_the_hub_and_reconciled
             hub.create(late)
             while not (port := source._webhooks.port):  # noqa: ASYNC110, SLF001 - the system chooses it, and only this test needs it
                 await asyncio.sleep(0.01)
-            with urllib3.PoolManager(retries=False, timeout=60) as pool:
+            with urllib3.PoolManager(retries=False, timeout=BLOCKED_SECONDS / 2) as pool:
                 for _again in range(3):
                     url = f"http://127.0.0.1:{port}/create-hosted-cluster"
                     answer = await asyncio.to_thread(pool.request, "POST", url, body=json.dumps(late))
@@ -113,4 +114,4 @@ def test_webhooks_are_accepted_while_all_workers_wait_for_the_hub_and_reconciled
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
 
-    asyncio.run(asyncio.wait_for(until_reconciled(), 120))
+    asyncio.run(asyncio.wait_for(until_reconciled(), 5 * BLOCKED_SECONDS))
